@@ -1,0 +1,16 @@
+//! A blocking client for QWP, QuestDB's binary protocol over WebSocket.
+#![warn(missing_docs, unreachable_pub)]
+#![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
+
+mod config;
+mod error;
+mod time;
+mod transport;
+mod value;
+mod wire;
+
+pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use value::{
+    Date, Decimal, DecimalWidth, Geohash, Long256, Timestamp, TimestampMicros, TimestampNanos, Uuid,
+};
+pub use wire::types::ColumnType;

@@ -1,0 +1,8 @@
+//! Bytes of the protocol to values and back: no I/O, no clock, no lock.
+//!
+//! Both directions of a format stand in one file. Foreign bytes go through [`reader::Reader`] only.
+
+pub(crate) mod reader;
+pub(crate) mod sink;
+pub(crate) mod types;
+pub(crate) mod varint;
