@@ -2,6 +2,8 @@
 //!
 //! Both directions of a format stand in one file. Foreign bytes go through [`reader::Reader`] only.
 
+pub(crate) mod bits;
+pub(crate) mod gorilla;
 pub(crate) mod reader;
 pub(crate) mod sink;
 pub(crate) mod types;
