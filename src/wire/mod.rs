@@ -5,6 +5,7 @@
 pub(crate) mod bits;
 pub(crate) mod frame;
 pub(crate) mod gorilla;
+pub(crate) mod ingress;
 pub(crate) mod reader;
 pub(crate) mod response;
 pub(crate) mod sink;
