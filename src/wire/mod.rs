@@ -7,6 +7,7 @@ pub(crate) mod frame;
 pub(crate) mod gorilla;
 pub(crate) mod ingress;
 pub(crate) mod reader;
+pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod sink;
 pub(crate) mod symbols;

@@ -3,7 +3,7 @@
 use super::{bit, bits};
 use crate::wire::frame::Flags;
 use crate::wire::gorilla;
-use crate::wire::reader::{Reader, WireError, WireFault, WireResult};
+use crate::wire::reader::{Reader, WireError, WireFault, WireResult, limbs, sign_extended, zero_extended};
 use crate::wire::types::ColumnType;
 
 const DIMENSIONS_MAX: u8 = 32;
@@ -147,7 +147,7 @@ impl<'a> Values<'a> {
             Values::LocalSymbols(texts) => texts.get(index).copied().map(Cell::Text),
             Values::Geohashes { precision, bytes } => {
                 let bytes = nth(bytes, usize::from(precision.div_ceil(8)), index)?;
-                Some(Cell::Unsigned(u64::from_le_bytes(padded(bytes, 0))))
+                Some(Cell::Unsigned(u64::from_le_bytes(zero_extended(bytes))))
             }
             Values::Texts { is_text, offsets, bytes } => {
                 let offset = |index: usize| offsets.get(index).map(|o| u32::from_le_bytes(*o) as usize);
@@ -159,8 +159,7 @@ impl<'a> Values<'a> {
             }
             Values::Decimals { width, bytes, .. } => {
                 let bytes = nth(bytes, *width, index)?;
-                let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
-                Some(Cell::Limbs(limbs(padded(bytes, if negative { 0xff } else { 0 }))))
+                Some(Cell::Limbs(limbs(sign_extended(bytes))))
             }
             Values::Arrays(arrays) => arrays.get(index).copied().map(Cell::Array),
         }
@@ -172,32 +171,14 @@ fn nth(bytes: &[u8], width: usize, index: usize) -> Option<&[u8]> {
     bytes.get(start..start.checked_add(width)?)
 }
 
-fn padded<const N: usize>(bytes: &[u8], filler: u8) -> [u8; N] {
-    let mut all = [filler; N];
-    for (to, from) in all.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    all
-}
-
-fn limbs(bytes: [u8; 32]) -> [u64; 4] {
-    let mut limbs = [0; 4];
-    for (limb, bytes) in limbs.iter_mut().zip(bytes.as_chunks().0) {
-        *limb = u64::from_le_bytes(*bytes);
-    }
-    limbs
-}
-
 fn fixed_cell(column_type: ColumnType, bytes: &[u8]) -> Cell<'_> {
-    let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
-    let signed = || i64::from_le_bytes(padded(bytes, if negative { 0xff } else { 0 }));
     match column_type {
-        ColumnType::Float => Cell::Float(f32::from_le_bytes(padded(bytes, 0))),
-        ColumnType::Double => Cell::Double(f64::from_le_bytes(padded(bytes, 0))),
-        ColumnType::Uuid => Cell::Uuid(u128::from_le_bytes(padded(bytes, 0))),
-        ColumnType::Long256 => Cell::Limbs(limbs(padded(bytes, 0))),
-        ColumnType::Char | ColumnType::Ipv4 => Cell::Unsigned(u64::from_le_bytes(padded(bytes, 0))),
-        _ => Cell::Integer(signed()),
+        ColumnType::Float => Cell::Float(f32::from_le_bytes(zero_extended(bytes))),
+        ColumnType::Double => Cell::Double(f64::from_le_bytes(zero_extended(bytes))),
+        ColumnType::Uuid => Cell::Uuid(u128::from_le_bytes(zero_extended(bytes))),
+        ColumnType::Long256 => Cell::Limbs(limbs(zero_extended(bytes))),
+        ColumnType::Char | ColumnType::Ipv4 => Cell::Unsigned(u64::from_le_bytes(zero_extended(bytes))),
+        _ => Cell::Integer(i64::from_le_bytes(sign_extended(bytes))),
     }
 }
 
