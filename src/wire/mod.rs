@@ -13,3 +13,6 @@ pub(crate) mod sink;
 pub(crate) mod symbols;
 pub(crate) mod types;
 pub(crate) mod varint;
+
+#[cfg(test)]
+mod tests;
