@@ -4,12 +4,14 @@
 
 mod config;
 mod error;
+mod store;
 mod time;
 mod transport;
 mod value;
 mod wire;
 
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use store::Fsn;
 pub use value::{
     Date, Decimal, DecimalWidth, Geohash, Long256, Timestamp, TimestampMicros, TimestampNanos, Uuid,
 };
