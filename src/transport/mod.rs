@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod poll;
 pub(crate) mod wake;
 
 pub(crate) use wake::Wake;
