@@ -12,6 +12,7 @@ use std::time::Duration;
 
 mod poll;
 pub(crate) mod wake;
+mod ws;
 
 pub(crate) use wake::Wake;
 
