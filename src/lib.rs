@@ -3,7 +3,10 @@
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
 mod config;
+mod dial;
+mod env;
 mod error;
+mod health;
 mod store;
 mod time;
 mod transport;
