@@ -10,7 +10,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod halt;
 mod poll;
+mod resolve;
+mod tcp;
+#[cfg(test)]
+mod testing;
 pub(crate) mod wake;
 mod ws;
 
