@@ -16,6 +16,7 @@ mod resolve;
 mod tcp;
 #[cfg(test)]
 mod testing;
+mod upgrade;
 pub(crate) mod wake;
 mod ws;
 
