@@ -7,6 +7,8 @@ mod dial;
 mod env;
 mod error;
 mod health;
+#[cfg(test)]
+mod sim;
 mod time;
 mod transport;
 mod value;

@@ -276,3 +276,6 @@ fn is_loopback(host: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
