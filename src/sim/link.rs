@@ -2,14 +2,13 @@
 
 use super::clock::SimClock;
 use super::peer::{Act, PeerAction, SimPeer};
-use crate::time::{Clock, Deadline};
+use crate::time::{Clock, Deadline, SystemClock};
 use crate::transport::{Incoming, Link, LinkError, Upgrade, Waited, Wake};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A connection to a scripted peer. It is as awkward as the contract of [`Link`] permits: it takes
 /// messages in pieces, keeps what was not flushed, and is sometimes ready with half a message.
@@ -218,9 +217,9 @@ impl Link for SimLink {
 
 /// Nothing is planned: only another thread can still do something.
 fn wait_for_other_threads(wake: &Wake) {
-    let limit = Timespec { tv_sec: 10, tv_nsec: 0 };
-    let fired = poll(&mut [PollFd::new(wake, PollFlags::IN)], Some(&limit));
-    assert_eq!(fired, Ok(1), "waits for ever in the simulation: nothing is planned, nobody wakes");
+    let limit = Deadline::after(SystemClock.now(), Duration::from_secs(10));
+    let fired = wake.wait(limit).expect("a wait");
+    assert!(fired, "waits for ever in the simulation: nothing is planned, nobody wakes");
 }
 
 fn reset() -> LinkError {

@@ -10,7 +10,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod poll;
 pub(crate) mod wake;
+mod ws;
 
 pub(crate) use wake::Wake;
 
