@@ -2,7 +2,12 @@
 //!
 //! Both directions of a format stand in one file. Foreign bytes go through [`reader::Reader`] only.
 
+pub(crate) mod bits;
+pub(crate) mod frame;
+pub(crate) mod gorilla;
 pub(crate) mod reader;
+pub(crate) mod response;
 pub(crate) mod sink;
+pub(crate) mod symbols;
 pub(crate) mod types;
 pub(crate) mod varint;

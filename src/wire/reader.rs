@@ -192,6 +192,12 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(bytes).map_err(|_| WireError { at: start, what: WireFault::Utf8, field })
     }
 
+    /// Everything that is left, without taking it.
+    #[inline]
+    pub(crate) fn peek_rest(&self) -> &'a [u8] {
+        self.bytes.get(self.at..).unwrap_or_default()
+    }
+
     /// Everything that is left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();

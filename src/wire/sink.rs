@@ -69,6 +69,13 @@ impl<'a> Sink<'a> {
         self.put(text.as_bytes());
     }
 
+    /// Gives back what was written or reserved behind `len`.
+    #[inline]
+    pub(crate) fn rewind(&mut self, len: usize) {
+        debug_assert!(len <= self.at);
+        self.at = len;
+    }
+
     /// Overwrites bytes written before, for lengths that are known only at the end.
     #[inline]
     pub(crate) fn patch(&mut self, at: usize, bytes: &[u8]) {
