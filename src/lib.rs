@@ -3,14 +3,22 @@
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
 mod config;
+mod dial;
+mod env;
 mod error;
+mod health;
+#[cfg(test)]
+mod sim;
+mod store;
 mod time;
 mod transport;
 mod value;
 mod wire;
 
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use store::Fsn;
 pub use value::{
-    Date, Decimal, DecimalWidth, Geohash, Long256, Timestamp, TimestampMicros, TimestampNanos, Uuid,
+    Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
+    TimestampNanos, TimestampValue, Uuid,
 };
 pub use wire::types::ColumnType;
