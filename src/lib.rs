@@ -7,6 +7,7 @@ mod dial;
 mod env;
 mod error;
 mod health;
+mod ingest;
 #[cfg(test)]
 mod sim;
 mod store;
@@ -16,9 +17,10 @@ mod value;
 mod wire;
 
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use ingest::{Array, ArrayValue, Row, Sender};
 pub use store::Fsn;
 pub use value::{
-    Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
+    Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
     TimestampNanos, TimestampValue, Uuid,
 };
 pub use wire::types::ColumnType;
