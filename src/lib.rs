@@ -17,7 +17,7 @@ mod value;
 mod wire;
 
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
-pub use ingest::{Array, ArrayValue, Row, Sender};
+pub use ingest::{Array, ArrayValue, Code, ColumnValues, Columns, Dictionary, Masked, Row, Sender, Texts};
 pub use store::Fsn;
 pub use value::{
     Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,

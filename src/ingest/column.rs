@@ -47,6 +47,18 @@ pub(crate) enum Values {
     Ipv4(Vec<u32>),
 }
 
+/// A bit a row, the first in the lowest bit of the first byte: 0 is NULL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Validity<'a>(pub(crate) &'a [u8]);
+
+impl Validity<'_> {
+    /// Whether the row has a value.
+    #[inline]
+    pub(crate) fn get(self, row: usize) -> bool {
+        self.0.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
+    }
+}
+
 /// Ids of symbols, and the ids of the texts seen last.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
@@ -130,20 +142,13 @@ impl Blobs {
         self.offsets.push(self.bytes.len() as u32);
     }
 
-    fn pop(&mut self) {
-        if self.offsets.len() > 1 {
-            self.offsets.pop();
-        }
+    fn truncate(&mut self, count: usize) {
+        self.offsets.truncate(count + 1);
         self.bytes.truncate(self.offsets.last().map_or(0, |end| *end as usize));
     }
 
     pub(crate) fn len(&self) -> usize {
         self.offsets.len() - 1
-    }
-
-    fn clear(&mut self) {
-        self.offsets.truncate(1);
-        self.bytes.clear();
     }
 }
 
@@ -236,6 +241,11 @@ impl Values {
         })
     }
 
+    /// Whether the type knows NULL. Otherwise there is a value for every row.
+    pub(crate) fn has_nulls(&self) -> bool {
+        !matches!(self, Values::Boolean(_) | Values::Byte(_) | Values::Short(_) | Values::Char(_))
+    }
+
     /// Makes the rows up to `rows` NULL where the type knows no NULL; elsewhere a bit says it.
     fn fill(&mut self, rows: usize) -> bool {
         match self {
@@ -271,68 +281,41 @@ impl Values {
         }
     }
 
-    fn pop(&mut self) {
+    /// Keeps the first `count` values.
+    fn truncate(&mut self, count: usize) {
         match self {
-            Values::Boolean(bits) => bits.truncate(bits.len().saturating_sub(1)),
-            Values::Byte(values) => drop(values.pop()),
-            Values::Short(values) => drop(values.pop()),
-            Values::Char(values) => drop(values.pop()),
-            Values::Int(values) => drop(values.pop()),
-            Values::Long(values) | Values::Timestamp(values) => drop(values.pop()),
-            Values::TimestampNanos(values) | Values::Date(values) => drop(values.pop()),
-            Values::Float(values) => drop(values.pop()),
-            Values::Double(values) => drop(values.pop()),
-            Values::Symbol(symbols) => drop(symbols.ids.pop()),
-            Values::Uuid(values) => drop(values.pop()),
-            Values::Long256(values) => drop(values.pop()),
+            Values::Boolean(bits) => bits.truncate(count),
+            Values::Byte(values) => values.truncate(count),
+            Values::Short(values) => values.truncate(count),
+            Values::Char(values) => values.truncate(count),
+            Values::Int(values) => values.truncate(count),
+            Values::Long(values) | Values::Timestamp(values) => values.truncate(count),
+            Values::TimestampNanos(values) | Values::Date(values) => values.truncate(count),
+            Values::Float(values) => values.truncate(count),
+            Values::Double(values) => values.truncate(count),
+            Values::Symbol(symbols) => symbols.ids.truncate(count),
+            Values::Uuid(values) => values.truncate(count),
+            Values::Long256(values) => values.truncate(count),
             Values::Geohash(geohashes) => {
-                geohashes.bits.pop();
-                if geohashes.bits.is_empty() {
+                geohashes.bits.truncate(count);
+                if count == 0 {
                     geohashes.precision = None;
                 }
             }
-            Values::Varchar(blobs) | Values::Binary(blobs) => blobs.pop(),
+            Values::Varchar(blobs) | Values::Binary(blobs) => blobs.truncate(count),
             Values::Decimal(decimals) => {
-                decimals.unscaled.pop();
-                if !decimals.scale_is_settled && decimals.unscaled.is_empty() {
+                decimals.unscaled.truncate(count);
+                if count == 0 && !decimals.scale_is_settled {
                     decimals.scale = None;
                 }
             }
             Values::Array(arrays) => {
-                arrays.encoded.pop();
-                if arrays.encoded.len() == 0 {
+                arrays.encoded.truncate(count);
+                if count == 0 {
                     arrays.rank = None;
                 }
             }
-            Values::Ipv4(values) => drop(values.pop()),
-        }
-    }
-
-    fn clear(&mut self) {
-        match self {
-            Values::Boolean(bits) => bits.clear(),
-            Values::Byte(values) => values.clear(),
-            Values::Short(values) => values.clear(),
-            Values::Char(values) => values.clear(),
-            Values::Int(values) => values.clear(),
-            Values::Long(values) | Values::Timestamp(values) => values.clear(),
-            Values::TimestampNanos(values) | Values::Date(values) => values.clear(),
-            Values::Float(values) => values.clear(),
-            Values::Double(values) => values.clear(),
-            Values::Symbol(symbols) => symbols.ids.clear(),
-            Values::Uuid(values) => values.clear(),
-            Values::Long256(values) => values.clear(),
-            Values::Geohash(geohashes) => {
-                geohashes.precision = None;
-                geohashes.bits.clear();
-            }
-            Values::Varchar(blobs) | Values::Binary(blobs) => blobs.clear(),
-            Values::Decimal(decimals) => decimals.unscaled.clear(),
-            Values::Array(arrays) => {
-                arrays.rank = None;
-                arrays.encoded.clear();
-            }
-            Values::Ipv4(values) => values.clear(),
+            Values::Ipv4(values) => values.truncate(count),
         }
     }
 }
@@ -382,18 +365,31 @@ impl Column {
         self.named_nulls += 1;
     }
 
-    /// Takes back what the unfinished row `row` set.
+    /// Takes back what the rows from `row` on, which are unfinished, have set.
     pub(crate) fn take_back(&mut self, row: usize) {
         if self.covered <= row {
             return;
         }
-        if self.nulls.get(row) {
-            self.nulls.truncate(row);
-            self.named_nulls -= 1;
-        } else {
-            self.values.pop();
-        }
+        let kept = row - self.nulls.ones_before(row);
+        self.named_nulls -= self.nulls.ones_before(self.covered) - (row - kept);
+        self.nulls.truncate(row);
+        self.values.truncate(kept);
         self.covered = row;
+    }
+
+    /// Rows from the last one set on were given values, and NULL where a bit of `validity` is 0.
+    pub(crate) fn append_rows(&mut self, rows: usize, validity: Option<Validity<'_>>) {
+        if let Some(validity) = validity
+            && self.values.has_nulls()
+        {
+            self.nulls.extend_to(self.covered);
+            for row in 0..rows {
+                let null = !validity.get(row);
+                self.nulls.push(null);
+                self.named_nulls += usize::from(null);
+            }
+        }
+        self.covered += rows;
     }
 
     /// Whether a frame has to name it: rows that do not know a column need not hear of it.
@@ -409,7 +405,7 @@ impl Column {
 
     /// Forgets the values, keeps name, type and memory.
     pub(crate) fn clear(&mut self) {
-        self.values.clear();
+        self.values.truncate(0);
         self.nulls.clear();
         self.covered = 0;
         self.named_nulls = 0;

@@ -6,6 +6,7 @@ mod bitmap;
 mod buffer;
 mod cells;
 mod column;
+mod columns;
 mod encode;
 mod interner;
 mod io_loop;
@@ -17,7 +18,10 @@ mod shared;
 mod table;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 pub use arrays::{Array, ArrayValue};
+pub use columns::{ColumnValues, Columns, Masked};
 pub use rows::Row;
 pub use sender::Sender;
+pub use texts::{Code, Dictionary, Texts};

@@ -348,7 +348,7 @@ impl<'a> Row<'a> {
     /// Makes the row one of the table's, unless it is one too many or too large.
     #[inline]
     fn add(&mut self, time: Option<Timestamp>, weight: usize) -> Result<()> {
-        self.sender.check_row(self.table, weight)?;
+        self.sender.check_rows(self.table, 1, weight)?;
         let Some(table) = self.sender.buffer.tables.get_mut(self.table) else {
             return Err(Error::new(ErrorKind::Bug, "a row without a table"));
         };

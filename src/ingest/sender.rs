@@ -263,17 +263,17 @@ impl Sender {
         }
     }
 
-    /// Whether there is room for one more row of that weight.
+    /// Whether there is room for more rows of that weight together.
     #[inline]
-    pub(super) fn check_row(&self, table: usize, weight: usize) -> Result<()> {
-        if self.buffer.bytes + weight > self.buffer.max_bytes {
+    pub(super) fn check_rows(&self, table: usize, rows: usize, weight: usize) -> Result<()> {
+        if self.buffer.bytes.saturating_add(weight) > self.buffer.max_bytes {
             return Err(Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
                 .with("rows", self.buffer.rows)
                 .with("bytes", self.buffer.bytes)
-                .because(format!("{} are allowed; flush, and add this row again", self.buffer.max_bytes)));
+                .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes)));
         }
         if self.settings.transaction
-            && self.buffer.tables.get(table).is_some_and(|table| table.pending() >= MAX_GROUP_ROWS)
+            && self.buffer.tables.get(table).is_some_and(|table| table.pending() + rows > MAX_GROUP_ROWS)
         {
             return Err(Error::new(ErrorKind::TooLarge, "too many rows in a transaction").because(
                 "a server commits by itself at 1000000 rows of a table; flush, and add this row again",
@@ -308,6 +308,16 @@ impl Sender {
             return self.publish().map_err(Error::doubtful);
         }
         Ok(())
+    }
+
+    /// Rows were added all at once: flushes them.
+    pub(super) fn rows_finished(&mut self, rows: usize, weight: usize) -> Result<Option<Fsn>> {
+        self.buffer.rows += rows;
+        self.buffer.bytes += weight;
+        if !self.settings.transaction {
+            self.publish().map_err(Error::doubtful)?;
+        }
+        Ok(self.shared.ledger.published())
     }
 
     /// The largest message that may be sent now.

@@ -189,6 +189,29 @@ impl Table {
         Ok(())
     }
 
+    /// Ends rows of which every column was given.
+    pub(crate) fn finish_rows(&mut self, rows: usize, times: Option<(&[i64], bool)>) -> Result<()> {
+        if self.is_too_wide() {
+            return Err(self.too_many_columns());
+        }
+        let designated = &mut self.designated;
+        match times {
+            None => {
+                designated.nulls.extend_to(self.rows);
+                designated.nulls.extend_ones_to(self.rows + rows);
+            }
+            Some((times, nanos)) => {
+                if nanos != designated.nanos && !designated.values.is_empty() {
+                    return Err(self.two_resolutions());
+                }
+                designated.nanos = nanos;
+                designated.values.extend_from_slice(times);
+            }
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
     /// Makes the last row an unfinished one again.
     #[cold]
     pub(crate) fn reopen_row(&mut self) {
