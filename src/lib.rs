@@ -9,6 +9,9 @@ mod transport;
 mod value;
 mod wire;
 
+pub use config::{
+    Compression, Config, ConfigValue, ConnectMode, Durability, RejectionPolicy, Target, TlsCa, TlsVerify,
+};
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
 pub use value::{
     Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
