@@ -3,7 +3,14 @@
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
 mod config;
+mod dial;
+mod env;
 mod error;
+mod health;
+mod ingest;
+#[cfg(test)]
+mod sim;
+mod store;
 mod time;
 mod transport;
 mod value;
@@ -13,8 +20,10 @@ pub use config::{
     Compression, Config, ConfigValue, ConnectMode, Durability, RejectionPolicy, Target, TlsCa, TlsVerify,
 };
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use ingest::{Array, ArrayValue, Row, Sender};
+pub use store::Fsn;
 pub use value::{
-    Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
+    Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
     TimestampNanos, TimestampValue, Uuid,
 };
 pub use wire::types::ColumnType;

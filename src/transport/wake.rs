@@ -1,7 +1,21 @@
-//! Wakes a thread that waits in [`super::Link::wait`], and costs nothing while that thread is awake.
+//! Wakes a thread that waits in [`super::Link::wait`] or on the wake-up alone, and costs nothing
+//! while that thread is awake.
 
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod eventfd;
+#[cfg(any(test, not(any(target_os = "linux", target_os = "android"))))]
+mod pipe;
+#[cfg(test)]
+mod tests;
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use eventfd::Event;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+use pipe::Event;
+
+use super::poll;
+use crate::time::Deadline;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -16,7 +30,7 @@ pub(crate) struct Wake(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    event: OwnedFd,
+    event: Event,
     /// Whether the waiting side sleeps, or is about to.
     sleeping: AtomicBool,
 }
@@ -24,8 +38,7 @@ struct Inner {
 impl Wake {
     /// A wake-up that has not fired.
     pub(crate) fn new() -> io::Result<Wake> {
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Wake(Arc::new(Inner { event, sleeping: AtomicBool::new(false) })))
+        Ok(Wake(Arc::new(Inner { event: Event::new()?, sleeping: AtomicBool::new(false) })))
     }
 
     /// The waiting side is about to sleep. Look for work once more after this, then wait.
@@ -51,14 +64,21 @@ impl Wake {
 
     /// Wakes the waiting side, now or at its next wait, whether it sleeps or not.
     pub(crate) fn fire(&self) {
-        // A full counter means that it has fired already; nothing else can fail.
-        let _ = rustix::io::write(&self.0.event, &1_u64.to_ne_bytes());
+        self.0.event.fire();
     }
 
     /// Forgets a fired wake-up; returns whether there was one.
     pub(crate) fn drain(&self) -> bool {
-        let mut count = [0_u8; 8];
-        rustix::io::read(&self.0.event, &mut count).is_ok()
+        self.0.event.drain()
+    }
+
+    /// Blocks until the wake-up fires or `deadline` passes, by the machine's own clock. Returns
+    /// whether it fired; then it is drained.
+    ///
+    /// [`Wake::notify`] fires only between [`Wake::arm`] and [`Wake::disarm`]; [`Wake::fire`] at any
+    /// time, also before the wait.
+    pub(crate) fn wait(&self, deadline: Deadline) -> io::Result<bool> {
+        poll::wake_only(self, deadline)
     }
 }
 

@@ -1,0 +1,231 @@
+//! Memory that one thread fills while others read what it has finished.
+//!
+//! The only file with `unsafe` code. The protocol is small:
+//!
+//! - A region is a block of `len` bytes, zero at first, and a *published* length, 0 at first.
+//! - Invariant R1: bytes below the published length never change while a [`Reader`] exists.
+//! - Invariant R2: bytes from the published length on are touched by the one [`Writer`] only.
+//! - Invariant R3: the published length never exceeds `len`, only the writer moves it, and only
+//!   forward; [`Writer::recycle`] alone sets it back, with the proof that no reader exists.
+#![allow(unsafe_code)] // shared memory with a moving frontier cannot be written with safe slices
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a block begins: wide enough for any vector load.
+const ALIGN: usize = 64;
+
+/// The writing end: exactly one exists for each region.
+pub(crate) struct Writer(Arc<Block>);
+
+/// A reading end.
+#[derive(Clone)]
+pub(crate) struct Reader(Arc<Block>);
+
+struct Block {
+    /// Start of `len` bytes that are allocated with `layout` until the block is dropped.
+    start: NonNull<u8>,
+    layout: Layout,
+    published: AtomicUsize,
+}
+
+impl Writer {
+    /// A region of `len` zero bytes on the heap. Large ones cost no memory before they are touched.
+    /// `None` if the memory cannot be had, or `len` is 0.
+    pub(crate) fn heap(len: usize) -> Option<Writer> {
+        let layout = Layout::from_size_align(len, ALIGN).ok().filter(|layout| layout.size() > 0)?;
+        // SAFETY: the size of `layout` is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Writer(Arc::new(Block { start, layout, published: AtomicUsize::new(0) })))
+    }
+
+    /// A reading end of this region.
+    pub(crate) fn reader(&self) -> Reader {
+        Reader(Arc::clone(&self.0))
+    }
+
+    /// Bytes of the region.
+    pub(crate) fn len(&self) -> usize {
+        self.0.layout.size()
+    }
+
+    /// Bytes that readers may see.
+    #[inline]
+    pub(crate) fn published(&self) -> usize {
+        // Only this writer stores it.
+        self.0.published.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that no reader sees yet, from the published length to the end.
+    #[inline]
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
+        let (start, len) = self.0.from(self.published());
+        // SAFETY: `from` gives allocated, initialised bytes inside the block. By R2 no reader
+        // touches them, and `&mut self` is the only way to them.
+        unsafe { std::slice::from_raw_parts_mut(start, len) }
+    }
+
+    /// The whole region, as the writer sees it.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let (start, len) = self.0.from(0);
+        // SAFETY: `from` gives allocated, initialised bytes inside the block. They change only
+        // through `spare` and `recycle`, which need `&mut self`.
+        unsafe { std::slice::from_raw_parts(start, len) }
+    }
+
+    /// Shows the first `bytes` of [`Writer::spare`] to the readers.
+    #[inline]
+    pub(crate) fn publish(&mut self, bytes: usize) {
+        let published = self.published();
+        // R3, on which the readers' slices rest.
+        assert!(bytes <= self.len() - published, "published beyond the region");
+        self.0.published.store(published + bytes, Ordering::Release);
+    }
+
+    /// Makes the region writable from its start again, its old bytes still in it. Only possible
+    /// once no reader exists; until then it is given back as it was.
+    pub(crate) fn recycle(mut self) -> Result<Writer, Writer> {
+        match Arc::get_mut(&mut self.0) {
+            Some(block) => {
+                *block.published.get_mut() = 0;
+                Ok(self)
+            }
+            None => Err(self),
+        }
+    }
+}
+
+impl Reader {
+    /// What the writer has published so far.
+    #[inline]
+    pub(crate) fn published(&self) -> &[u8] {
+        let published = self.0.published.load(Ordering::Acquire);
+        let (start, _) = self.0.from(0);
+        // SAFETY: R3 keeps `published` inside the block, R1 says that these bytes do not change
+        // while `self` exists, and the load above synchronises with the store after they were written.
+        unsafe { std::slice::from_raw_parts(start, published) }
+    }
+}
+
+impl Block {
+    /// Start and length of the bytes from `offset` to the end of the block.
+    #[inline]
+    fn from(&self, offset: usize) -> (*mut u8, usize) {
+        let rest = self.layout.size().checked_sub(offset).expect("R3: offsets stay inside the block");
+        // SAFETY: `offset` is at most the size of the allocation that `start` begins.
+        (unsafe { self.start.as_ptr().add(offset) }, rest)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `start` was allocated with `layout`, and nothing else frees it.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+// SAFETY: the block owns its memory; R1 and R2 say who touches which byte, from any thread.
+unsafe impl Send for Block {}
+// SAFETY: as above; shared access is to bytes that do not change (R1) and to an atomic.
+unsafe impl Sync for Block {}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Writer", f)
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Reader", f)
+    }
+}
+
+impl Block {
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("len", &self.layout.size())
+            .field("published", &self.published.load(Ordering::Relaxed))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pub_04_readers_see_what_is_published_and_nothing_else() {
+        let mut writer = Writer::heap(16).unwrap();
+        let reader = writer.reader();
+        assert_eq!(reader.published(), b"");
+        assert_eq!(writer.spare(), [0; 16]);
+        writer.spare()[..3].copy_from_slice(b"abc");
+        assert_eq!(reader.published(), b"");
+        writer.publish(2);
+        let first = reader.published();
+        writer.spare()[0] = b'C';
+        writer.spare()[1] = b'd';
+        writer.publish(2);
+        assert_eq!(first, b"ab");
+        assert_eq!(reader.clone().published(), b"abCd");
+        assert_eq!(&writer.bytes()[..5], b"abCd\0");
+        assert_eq!((writer.spare().len(), writer.published(), writer.len()), (12, 4, 16));
+    }
+
+    #[test]
+    fn pub_20_a_region_is_reused_only_once_nobody_reads_it() {
+        let mut writer = Writer::heap(4).unwrap();
+        writer.spare().copy_from_slice(b"abcd");
+        writer.publish(4);
+        let reader = writer.reader();
+        let writer = writer.recycle().unwrap_err();
+        assert_eq!(reader.published(), b"abcd");
+        drop(reader);
+        let mut writer = writer.recycle().unwrap();
+        assert_eq!(writer.spare(), b"abcd");
+        assert_eq!(writer.reader().published(), b"");
+    }
+
+    #[test]
+    #[should_panic(expected = "published beyond the region")]
+    fn more_than_the_region_cannot_be_published() {
+        let mut writer = Writer::heap(4).unwrap();
+        writer.publish(3);
+        writer.publish(2);
+    }
+
+    #[test]
+    fn no_memory_is_no_region() {
+        assert!(Writer::heap(0).is_none());
+        assert!(Writer::heap(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn a_reader_on_another_thread_sees_whole_records_in_order() {
+        const LEN: usize = if cfg!(miri) { 64 } else { 1 << 16 };
+        let mut writer = Writer::heap(LEN).unwrap();
+        let reader = writer.reader();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for byte in 0..LEN {
+                    writer.spare()[0] = (byte % 251) as u8;
+                    writer.publish(1);
+                }
+            });
+            let mut seen = 0;
+            while seen < LEN {
+                let bytes = reader.published();
+                for (index, &byte) in bytes.iter().enumerate().skip(seen) {
+                    assert_eq!(usize::from(byte), index % 251);
+                }
+                seen = bytes.len();
+                std::hint::spin_loop();
+            }
+        });
+    }
+}
