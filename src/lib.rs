@@ -16,6 +16,9 @@ mod transport;
 mod value;
 mod wire;
 
+pub use config::{
+    Compression, Config, ConfigValue, ConnectMode, Durability, RejectionPolicy, Target, TlsCa, TlsVerify,
+};
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
 pub use ingest::{Array, ArrayValue, Code, ColumnValues, Columns, Dictionary, Masked, Row, Sender, Texts};
 pub use store::Fsn;
