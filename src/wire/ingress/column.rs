@@ -3,7 +3,8 @@
 //! Free functions over slices, one a layout. All take the NULLs of the block's rows, `None` where a
 //! column has none or its type knows none, and the values of the other rows, packed. Each has a
 //! function beside it that says how many bytes it takes at most, given the same slices' lengths; a
-//! sink with less room than that may report that a column does not fit which would have fitted.
+//! sink with less room than that may report that a column does not fit which would have fitted. The
+//! length that a sink without any room counts is exact for a single row.
 //!
 //! Nothing here checks values: names, ranges, precisions and text were checked when they were set.
 

@@ -104,6 +104,18 @@ fn every_type_is_read_as_it_was_written() {
     }
 }
 
+#[test]
+fn e28_a_sink_without_room_measures_a_row_exactly() {
+    for is_null in [false, true] {
+        let columns = all_types(1, |_| is_null);
+        let bytes = with_blocks(table::FLAGS, |sink| cells::put_block("t", &columns, table::FLAGS, sink));
+        let mut nowhere = Sink::new(&mut []);
+        cells::put_block("t", &columns, table::FLAGS, &mut nowhere);
+        let head_and_delta = frame::HEADER_BYTES + symbols::delta_len(0, 2, 5);
+        assert_eq!((nowhere.len() + head_and_delta, nowhere.finish()), (bytes.len(), None));
+    }
+}
+
 /// What NULL is in the types that have none.
 fn stands_for_null(column_type: ColumnType) -> Option<Cell<'static>> {
     match column_type {
