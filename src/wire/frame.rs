@@ -217,7 +217,7 @@ mod tests {
         let mut room = vec![0; 64];
         let mut sink = Sink::new(&mut room);
         let open = open(&mut sink);
-        symbols::put_delta(300, 2, b"\x01a\x01b", &mut sink);
+        symbols::put_delta(300, 2, [&b"\x01a\x01b"[..]], &mut sink);
         open.close(&mut sink, Flags::DELTA_SYMBOLS.with(Flags::DEFER_COMMIT), 7);
         let len = sink.finish().expect("64 bytes hold it");
         let mut facts = FrameFacts { deferred: true, delta_start: 300, delta_count: 2, table_count: 7 };

@@ -56,7 +56,7 @@ impl<'a> Sink<'a> {
     #[inline]
     pub(crate) fn varint(&mut self, value: u64) {
         if value < 0x80 {
-            return self.u8(value as u8);
+            return self.u8((value & 0x7f) as u8);
         }
         let (bytes, count) = varint::encode(value);
         self.put(&bytes[..count]);

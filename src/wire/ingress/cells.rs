@@ -1,4 +1,5 @@
 //! Writes what was decoded, for round trips: fuzzing and tests.
+#![expect(clippy::cast_possible_truncation, reason = "a cell holds what its type can")]
 
 use super::column::{self, Bits};
 use super::decode::{self, Cell, Column, Message, Values};
@@ -43,11 +44,21 @@ pub(crate) fn put_block(name: &str, columns: &[CellColumn<'_>], flags: Flags, si
 
 /// The message, written by this client's encoders.
 pub(crate) fn encode(message: &Message<'_>) -> Vec<u8> {
-    let mut room = vec![0; 1 << 20];
-    let mut sink = Sink::new(&mut room);
+    for room_bytes in (16..28).map(|bits| 1 << bits) {
+        let mut room = vec![0; room_bytes];
+        if let Some(len) = put_message(message, &mut room) {
+            room.truncate(len);
+            return room;
+        }
+    }
+    panic!("a message of 128 MiB");
+}
+
+fn put_message(message: &Message<'_>, room: &mut [u8]) -> Option<usize> {
+    let mut sink = Sink::new(room);
     let open = frame::open(&mut sink);
     if let Some(delta) = message.delta {
-        symbols::put_delta(delta.start, delta.count, delta.entries, &mut sink);
+        symbols::put_delta(delta.start, delta.count, [delta.entries], &mut sink);
     }
     for block in &message.blocks {
         let columns: Vec<CellColumn<'_>> = block.columns.iter().map(CellColumn::from).collect();
@@ -55,113 +66,126 @@ pub(crate) fn encode(message: &Message<'_>) -> Vec<u8> {
     }
     let table_count = u16::try_from(message.blocks.len()).expect("read from 16 bits");
     open.close(&mut sink, message.flags, table_count);
-    let len = sink.finish().expect("the messages of tests are small");
-    room.truncate(len);
-    room
+    sink.finish()
 }
 
 impl CellColumn<'_> {
     /// Writes the column's data and returns the bound that was promised for it.
     pub(crate) fn put(&self, flags: Flags, sink: &mut Sink<'_>) -> usize {
         let null_words = words(self.cells.iter().map(Option::is_none));
-        let rows = self.cells.len();
-        let nulls = Bits { words: &null_words, first: 0, count: rows };
-        let some_nulls = nulls.any().then_some(nulls);
-        let count = rows - nulls.ones();
-        let fixed = |bytes| column::fixed_max_len(bytes, rows, count);
+        let nulls = Bits { words: &null_words, first: 0, count: self.cells.len() };
         match self.column_type {
-            ColumnType::Boolean => {
-                let words = words(self.cells.iter().map(|cell| *cell == Some(Cell::Boolean(true))));
-                column::put_booleans(Bits { words: &words, first: 0, count: rows }, sink);
-                return column::booleans_len(rows);
+            ColumnType::Boolean | ColumnType::Byte | ColumnType::Short | ColumnType::Char => {
+                self.put_each(sink)
             }
+            ColumnType::Timestamp | ColumnType::TimestampNanos if flags.has(Flags::GORILLA) => {
+                let values = self.values(integer);
+                column::put_timestamps(Some(nulls), &values, sink);
+                column::timestamps_max_len(self.cells.len(), values.len())
+            }
+            ColumnType::Varchar | ColumnType::Binary => self.put_texts(nulls, sink),
+            ColumnType::DoubleArray | ColumnType::LongArray => {
+                let encoded = self.arrays();
+                column::put_arrays(Some(nulls), &encoded, sink);
+                column::arrays_max_len(self.cells.len(), encoded.len())
+            }
+            ColumnType::Symbol
+            | ColumnType::Geohash
+            | ColumnType::Decimal64
+            | ColumnType::Decimal128
+            | ColumnType::Decimal256 => self.put_special(nulls, sink),
+            _ => self.put_fixed(nulls, sink),
+        }
+    }
+
+    /// The types without NULL.
+    fn put_each(&self, sink: &mut Sink<'_>) -> usize {
+        let rows = self.cells.len();
+        match self.column_type {
             ColumnType::Byte => {
                 column::put_fixed(None, &self.each(|cell| integer(cell) as i8), sink);
-                return column::fixed_max_len(1, rows, rows);
+                column::fixed_max_len(1, rows, rows)
             }
             ColumnType::Short => {
                 column::put_fixed(None, &self.each(|cell| integer(cell) as i16), sink);
-                return column::fixed_max_len(2, rows, rows);
+                column::fixed_max_len(2, rows, rows)
             }
             ColumnType::Char => {
                 column::put_fixed(None, &self.each(|cell| unsigned(cell) as u16), sink);
-                return column::fixed_max_len(2, rows, rows);
+                column::fixed_max_len(2, rows, rows)
             }
-            ColumnType::Int => {
-                column::put_fixed(some_nulls, &self.values(|cell| integer(cell) as i32), sink);
-                fixed(4)
-            }
-            ColumnType::Ipv4 => {
-                column::put_fixed(some_nulls, &self.values(|cell| unsigned(cell) as u32), sink);
-                fixed(4)
-            }
-            ColumnType::Float => {
-                let values = self.values(|cell| match cell {
-                    Cell::Float(value) => value,
-                    other => panic!("{other:?}"),
-                });
-                column::put_fixed(some_nulls, &values, sink);
-                fixed(4)
-            }
-            ColumnType::Double => {
-                let values = self.values(|cell| match cell {
-                    Cell::Double(value) => value,
-                    other => panic!("{other:?}"),
-                });
-                column::put_fixed(some_nulls, &values, sink);
-                fixed(8)
-            }
-            ColumnType::Timestamp | ColumnType::TimestampNanos if flags.has(Flags::GORILLA) => {
-                column::put_timestamps(some_nulls, &self.values(integer), sink);
-                column::timestamps_max_len(rows, count)
-            }
-            ColumnType::Long | ColumnType::Date | ColumnType::Timestamp | ColumnType::TimestampNanos => {
-                column::put_fixed(some_nulls, &self.values(integer), sink);
-                fixed(8)
-            }
-            ColumnType::Uuid => {
-                let values = self.values(|cell| match cell {
-                    Cell::Uuid(value) => value,
-                    other => panic!("{other:?}"),
-                });
-                column::put_fixed(some_nulls, &values, sink);
-                fixed(16)
-            }
-            ColumnType::Long256 => {
-                column::put_fixed(some_nulls, &self.values(limbs), sink);
-                fixed(32)
-            }
-            ColumnType::Symbol => {
-                let ids = self.values(|cell| unsigned(cell) as u32);
-                column::put_symbols(some_nulls, &ids, sink);
-                column::symbols_max_len(rows, count, ids.iter().copied().max().unwrap_or(0))
-            }
-            ColumnType::Geohash => {
-                column::put_geohashes(self.parameter, some_nulls, &self.values(unsigned), sink);
-                column::geohashes_max_len(self.parameter, rows, count)
-            }
-            ColumnType::Varchar | ColumnType::Binary => self.put_texts(some_nulls, sink),
-            ColumnType::Decimal64 => {
-                column::put_decimals::<1>(self.parameter, some_nulls, &self.values(limbs), sink);
-                column::decimals_max_len(1, rows, count)
-            }
-            ColumnType::Decimal128 => {
-                column::put_decimals::<2>(self.parameter, some_nulls, &self.values(limbs), sink);
-                column::decimals_max_len(2, rows, count)
-            }
-            ColumnType::Decimal256 => {
-                column::put_decimals::<4>(self.parameter, some_nulls, &self.values(limbs), sink);
-                column::decimals_max_len(4, rows, count)
-            }
-            ColumnType::DoubleArray | ColumnType::LongArray => {
-                let encoded = self.arrays();
-                column::put_arrays(some_nulls, &encoded, sink);
-                column::arrays_max_len(rows, encoded.len())
+            _ => {
+                let words = words(self.cells.iter().map(|cell| *cell == Some(Cell::Boolean(true))));
+                column::put_booleans(Bits { words: &words, first: 0, count: rows }, sink);
+                column::booleans_len(rows)
             }
         }
     }
 
-    fn put_texts(&self, nulls: Option<Bits<'_>>, sink: &mut Sink<'_>) -> usize {
+    fn put_fixed(&self, nulls: Bits<'_>, sink: &mut Sink<'_>) -> usize {
+        let nulls = Some(nulls);
+        let value_bytes = match self.column_type {
+            ColumnType::Int => {
+                column::put_fixed(nulls, &self.values(|cell| integer(cell) as i32), sink);
+                4
+            }
+            ColumnType::Ipv4 => {
+                column::put_fixed(nulls, &self.values(|cell| unsigned(cell) as u32), sink);
+                4
+            }
+            ColumnType::Float => {
+                column::put_fixed(nulls, &self.values(float), sink);
+                4
+            }
+            ColumnType::Double => {
+                column::put_fixed(nulls, &self.values(double), sink);
+                8
+            }
+            ColumnType::Uuid => {
+                column::put_fixed(nulls, &self.values(uuid), sink);
+                16
+            }
+            ColumnType::Long256 => {
+                column::put_fixed(nulls, &self.values(limbs), sink);
+                32
+            }
+            _ => {
+                column::put_fixed(nulls, &self.values(integer), sink);
+                8
+            }
+        };
+        column::fixed_max_len(value_bytes, self.cells.len(), self.value_count())
+    }
+
+    fn put_special(&self, nulls: Bits<'_>, sink: &mut Sink<'_>) -> usize {
+        let nulls = Some(nulls);
+        let (rows, count, parameter) = (self.cells.len(), self.value_count(), self.parameter);
+        match self.column_type {
+            ColumnType::Symbol => {
+                let ids = self.values(|cell| unsigned(cell) as u32);
+                column::put_symbols(nulls, &ids, sink);
+                column::symbols_max_len(rows, count, ids.iter().copied().max().unwrap_or(0))
+            }
+            ColumnType::Geohash => {
+                column::put_geohashes(parameter, nulls, &self.values(unsigned), sink);
+                column::geohashes_max_len(parameter, rows, count)
+            }
+            ColumnType::Decimal64 => {
+                column::put_decimals::<1>(parameter, nulls, &self.values(limbs), sink);
+                column::decimals_max_len(1, rows, count)
+            }
+            ColumnType::Decimal128 => {
+                column::put_decimals::<2>(parameter, nulls, &self.values(limbs), sink);
+                column::decimals_max_len(2, rows, count)
+            }
+            _ => {
+                column::put_decimals::<4>(parameter, nulls, &self.values(limbs), sink);
+                column::decimals_max_len(4, rows, count)
+            }
+        }
+    }
+
+    fn put_texts(&self, nulls: Bits<'_>, sink: &mut Sink<'_>) -> usize {
         // as in a buffer that holds other rows before: the first offset is not 0
         let mut bytes = b"before".to_vec();
         let mut offsets = vec![bytes.len() as u32];
@@ -173,7 +197,7 @@ impl CellColumn<'_> {
             }
             offsets.push(bytes.len() as u32);
         }
-        column::put_texts(nulls, &offsets, &bytes, sink);
+        column::put_texts(Some(nulls), &offsets, &bytes, sink);
         column::texts_max_len(self.cells.len(), offsets.len() - 1, bytes.len() - 6)
     }
 
@@ -181,11 +205,15 @@ impl CellColumn<'_> {
         let mut encoded = Vec::new();
         for cell in self.cells.iter().flatten() {
             let Cell::Array(array) = cell else { panic!("{cell:?}") };
-            let lengths: Vec<u32> = array.lengths.iter().map(|l| u32::from_le_bytes(*l)).collect();
-            let elements: Vec<f64> = array.elements.iter().map(|e| f64::from_le_bytes(*e)).collect();
-            column::put_array_value(&lengths, &elements, &mut encoded);
+            encoded.push(array.lengths.len() as u8);
+            encoded.extend(array.lengths.as_flattened());
+            encoded.extend(array.elements.as_flattened());
         }
         encoded
+    }
+
+    fn value_count(&self) -> usize {
+        self.cells.iter().flatten().count()
     }
 
     fn values<'b, T>(&'b self, of: impl Fn(Cell<'b>) -> T) -> Vec<T> {
@@ -218,6 +246,21 @@ fn integer(cell: Cell<'_>) -> i64 {
 
 fn unsigned(cell: Cell<'_>) -> u64 {
     let Cell::Unsigned(value) = cell else { panic!("{cell:?}") };
+    value
+}
+
+fn float(cell: Cell<'_>) -> f32 {
+    let Cell::Float(value) = cell else { panic!("{cell:?}") };
+    value
+}
+
+fn double(cell: Cell<'_>) -> f64 {
+    let Cell::Double(value) = cell else { panic!("{cell:?}") };
+    value
+}
+
+fn uuid(cell: Cell<'_>) -> u128 {
+    let Cell::Uuid(value) = cell else { panic!("{cell:?}") };
     value
 }
 

@@ -3,7 +3,8 @@
 //! Free functions over slices, one a layout. All take the NULLs of the block's rows, `None` where a
 //! column has none or its type knows none, and the values of the other rows, packed. Each has a
 //! function beside it that says how many bytes it takes at most, given the same slices' lengths; a
-//! sink with less room than that may report that a column does not fit which would have fitted.
+//! sink with less room than that may report that a column does not fit which would have fitted. The
+//! length that a sink without any room counts is exact for a single row.
 //!
 //! Nothing here checks values: names, ranges, precisions and text were checked when they were set.
 
@@ -40,7 +41,7 @@ impl Bits<'_> {
     /// The run 64 bits at a time, shifted to the front; bits behind its end are 0.
     #[inline]
     fn words(&self) -> impl Iterator<Item = u64> {
-        let shift = (self.first % 64) as u32;
+        let shift = self.first % 64;
         let from = self.first / 64;
         (0..self.count.div_ceil(64)).map(move |index| {
             let at = |index: usize| self.words.get(from + index).copied().unwrap_or(0);
@@ -119,7 +120,7 @@ pub(crate) fn put_symbols(nulls: Option<Bits<'_>>, ids: &[u32], sink: &mut Sink<
     if all < 0x80 {
         if let Some(room) = sink.reserve(ids.len()) {
             for (room, id) in room.iter_mut().zip(ids) {
-                *room = *id as u8;
+                *room = (id & 0x7f) as u8;
             }
         }
     } else {
@@ -229,8 +230,8 @@ pub(crate) const fn decimals_max_len(limbs: usize, row_count: usize, value_count
     null_section_max_len(row_count) + 1 + 8 * limbs * value_count
 }
 
-/// DOUBLE_ARRAY: the values were encoded one by one with [`put_array_value`] and stand in `encoded` one
-/// behind the other.
+/// DOUBLE_ARRAY: the values stand in `encoded` one behind the other, each as number of dimensions, u8,
+/// their lengths, u32 each, and the elements row by row.
 pub(crate) fn put_arrays(nulls: Option<Bits<'_>>, encoded: &[u8], sink: &mut Sink<'_>) {
     put_null_section(nulls, sink);
     sink.put(encoded);
@@ -239,24 +240,6 @@ pub(crate) fn put_arrays(nulls: Option<Bits<'_>>, encoded: &[u8], sink: &mut Sin
 /// Upper bound for [`put_arrays`].
 pub(crate) const fn arrays_max_len(row_count: usize, encoded_bytes: usize) -> usize {
     null_section_max_len(row_count) + encoded_bytes
-}
-
-/// Appends one array value: number of dimensions, their lengths, then the elements, row by row. The
-/// caller has checked 1 to 32 lengths, each below 2^28, whose product is the number of elements.
-pub(crate) fn put_array_value(lengths: &[u32], elements: &[f64], out: &mut Vec<u8>) {
-    debug_assert!((1..=32).contains(&lengths.len()));
-    debug_assert_eq!(lengths.iter().map(|length| *length as usize).product::<usize>(), elements.len());
-    let start = out.len();
-    out.resize(start + array_value_len(lengths.len(), elements.len()), 0);
-    let mut sink = Sink::new(out.get_mut(start..).unwrap_or_default());
-    sink.u8(lengths.len() as u8);
-    sink.scalars(lengths);
-    sink.scalars(elements);
-}
-
-/// Bytes of an array value.
-pub(crate) const fn array_value_len(dimension_count: usize, element_count: usize) -> usize {
-    1 + 4 * dimension_count + 8 * element_count
 }
 
 #[cfg(test)]

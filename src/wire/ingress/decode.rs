@@ -2,9 +2,9 @@
 //!
 //! Strict: refuses what a server merely tolerates. Values stay where they are in the message.
 
-mod values;
+pub(crate) mod values;
 
-pub(crate) use values::{Array, Cell, Values};
+pub(crate) use values::{Cell, Values};
 
 use super::table::DESIGNATED;
 use crate::wire::frame::{Flags, Header};

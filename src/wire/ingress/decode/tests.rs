@@ -1,3 +1,4 @@
+use super::values::Array;
 use super::*;
 use crate::wire::frame;
 use crate::wire::ingress::cells::{self, CellColumn, fuzz_ingress_message};
@@ -11,7 +12,7 @@ fn with_blocks(flags: Flags, write: impl FnOnce(&mut Sink<'_>)) -> Vec<u8> {
     let mut sink = Sink::new(&mut room);
     let open = frame::open(&mut sink);
     if flags.has(Flags::DELTA_SYMBOLS) {
-        symbols::put_delta(0, 2, b"\x01a\x02bc", &mut sink);
+        symbols::put_delta(0, 2, [&b"\x01a\x02bc"[..]], &mut sink);
     }
     write(&mut sink);
     open.close(&mut sink, flags, 1);
@@ -103,6 +104,18 @@ fn every_type_is_read_as_it_was_written() {
     }
 }
 
+#[test]
+fn e28_a_sink_without_room_measures_a_row_exactly() {
+    for is_null in [false, true] {
+        let columns = all_types(1, |_| is_null);
+        let bytes = with_blocks(table::FLAGS, |sink| cells::put_block("t", &columns, table::FLAGS, sink));
+        let mut nowhere = Sink::new(&mut []);
+        cells::put_block("t", &columns, table::FLAGS, &mut nowhere);
+        let head_and_delta = frame::HEADER_BYTES + symbols::delta_len(0, 2, 5);
+        assert_eq!((nowhere.len() + head_and_delta, nowhere.finish()), (bytes.len(), None));
+    }
+}
+
 /// What NULL is in the types that have none.
 fn stands_for_null(column_type: ColumnType) -> Option<Cell<'static>> {
     match column_type {
@@ -119,8 +132,10 @@ fn a_message_cut_at_any_byte_or_with_one_too_many_is_refused() {
     let bytes = with_blocks(table::FLAGS, |sink| cells::put_block("t", &columns, table::FLAGS, sink));
     assert!(message(&bytes).is_ok());
     let fix_length = |bytes: &mut Vec<u8>| {
-        let payload = (bytes.len() as u32).saturating_sub(12);
-        bytes.get_mut(8..12).map(|length| length.copy_from_slice(&payload.to_le_bytes()));
+        let payload = u32::try_from(bytes.len().saturating_sub(12)).expect("a short message");
+        if let Some(length) = bytes.get_mut(8..12) {
+            length.copy_from_slice(&payload.to_le_bytes());
+        }
     };
     for cut in 0..bytes.len() {
         assert!(message(&bytes[..cut]).is_err(), "cut at {cut}");
@@ -151,7 +166,7 @@ fn lim_14_null_flags_and_bitmaps_are_read_strictly() {
 #[test]
 fn lim_09_array_shapes_are_checked_before_their_elements() {
     let array = |lengths: &[u32], elements: usize| {
-        let mut data = vec![0, lengths.len() as u8];
+        let mut data = vec![0, u8::try_from(lengths.len()).expect("few dimensions")];
         data.extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
         data.resize(data.len() + 8 * elements, 0);
         fault_of(ColumnType::DoubleArray, 1, &data)
@@ -213,7 +228,8 @@ fn e19_texts_are_utf8_each_and_offsets_never_fall() {
 #[test]
 fn what_stands_around_the_columns_is_read_within_its_limits() {
     use ColumnType::{Long, Timestamp, TimestampNanos};
-    let heads: [(&str, usize, &[(&str, ColumnType)], bool); 11] = [
+    type Schema<'a> = &'a [(&'a str, ColumnType)];
+    let heads: [(&str, usize, Schema<'_>, bool); 11] = [
         ("t", 1, &[("a", Long)], true),
         (&"t".repeat(127), 1, &[(&"c".repeat(127), Long)], true),
         ("", 1, &[("a", Long)], false),

@@ -176,7 +176,7 @@ fn encoded(entry: &Value) -> Vec<u8> {
     let open = frame::open(&mut sink);
     let start = logical["delta_start"].as_u64().unwrap_or(known.len() as u64);
     let entries: Vec<u8> = new.iter().flat_map(|text| entry_bytes(text)).collect();
-    symbols::put_delta(start, new.len() as u64, &entries, &mut sink);
+    symbols::put_delta(start, new.len() as u64, [&entries[..]], &mut sink);
     let mut table_count = 0;
     for (name, columns) in tables(logical) {
         let columns: Vec<CellColumn<'_>> = columns.iter().map(|column| values::column(column, &id)).collect();

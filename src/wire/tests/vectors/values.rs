@@ -1,7 +1,8 @@
 //! Values of the vectors' `logical` parts.
 
 use crate::wire::ingress::cells::CellColumn;
-use crate::wire::ingress::decode::{Array, Cell};
+use crate::wire::ingress::decode::Cell;
+use crate::wire::ingress::decode::values::Array;
 use crate::wire::types::ColumnType;
 use serde_json::Value;
 
