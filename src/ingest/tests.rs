@@ -1,6 +1,7 @@
 //! The producer's half without its thread: rows in, frames out, decoded again.
 
 mod cells;
+mod columns;
 mod limits;
 mod rows;
 mod splitting;
