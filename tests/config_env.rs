@@ -5,14 +5,14 @@ use std::process::Command;
 
 /// What a child process says that finds this in the variable.
 fn child_says(value: Option<&str>) -> String {
-    let mut child = Command::new(std::env::current_exe().unwrap());
+    let mut child = Command::new(std::env::current_exe().expect("a test is a file"));
     child
         .args(["--exact", "child_prints_what_it_reads", "--ignored", "--nocapture"])
         .env_remove("QDB_CLIENT_CONF");
     if let Some(value) = value {
         child.env("QDB_CLIENT_CONF", value);
     }
-    String::from_utf8(child.output().unwrap().stdout).unwrap()
+    String::from_utf8(child.output().expect("the test starts itself").stdout).expect("it prints text")
 }
 
 #[test]
