@@ -7,6 +7,7 @@ mod dial;
 mod env;
 mod error;
 mod health;
+mod ingest;
 mod store;
 mod time;
 mod transport;
