@@ -31,6 +31,7 @@ use crate::transport::{LinkError, Upgrade};
 use crate::wire::frame::FrameFacts;
 use crate::wire::reader::WireError;
 use crate::wire::response::{Response, Status};
+pub(crate) use connection::UNKNOWN_CAP_BYTES;
 use connection::{Connection, Step};
 pub(crate) use report::Report;
 
@@ -92,8 +93,8 @@ pub(crate) enum Action {
     Disconnect { host: Host, close: Option<u16>, why: String },
     /// Tell the user.
     Report(Report),
-    /// The sender stops for good.
-    Terminal(Error),
+    /// The sender stops for good. The category is that of the server's answer, if one led to it.
+    Terminal { category: Option<Category>, error: Error },
 }
 
 /// What the end of a connection says of its host.
@@ -225,6 +226,11 @@ impl Delivery {
         matches!(&self.state, State::Up(connection) if connection.caught_up)
     }
 
+    /// Whether there is a connection, so that what comes from the server has a meaning.
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.state, State::Up(_))
+    }
+
     /// Whether it is all over.
     pub(crate) fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended) && self.out.is_empty()
@@ -244,7 +250,7 @@ impl Delivery {
         let hopeless = matches!(error.kind(), ErrorKind::Auth | ErrorKind::DurableAckUnsupported);
         if hopeless && !self.ever_connected {
             // INIT-04
-            return self.fail(error);
+            return self.fail(None, error);
         }
         if error.kind() == ErrorKind::Auth {
             self.report(Category::SecurityError, None, error);
@@ -333,7 +339,19 @@ impl Delivery {
         }
         if let Some(fsn) = covered.committed {
             self.acked = Some(fsn);
-            self.out.push_back(Action::Acked { fsn, frames: covered.frames, bytes: covered.bytes });
+            self.settled(fsn, covered.frames, covered.bytes);
+        }
+    }
+
+    /// Answers that come together are told at once (PUB-16).
+    fn settled(&mut self, settled: Fsn, more_frames: u64, more_bytes: u64) {
+        match self.out.back_mut() {
+            Some(Action::Acked { fsn, frames, bytes }) => {
+                *fsn = settled;
+                *frames += more_frames;
+                *bytes += more_bytes;
+            }
+            _ => self.out.push_back(Action::Acked { fsn: settled, frames: more_frames, bytes: more_bytes }),
         }
     }
 
@@ -405,7 +423,7 @@ impl Delivery {
                 let category = Category::of(status);
                 let error = report::rejected(endpoint, suspect, sequence, status, message);
                 if self.policy(status) == Policy::Terminal {
-                    return self.give_in(error);
+                    return self.give_in(category, error);
                 }
                 self.register_all |= category == Category::DictionaryGap;
                 // NotWritable is no fault of the frame (ERRP-04, ERRP-10).
@@ -436,7 +454,7 @@ impl Delivery {
                 self.report(Category::Store, fsn, error);
                 Some(self.pace.after_end(&mut self.rng))
             }
-            Cause::Fatal(error) => self.give_in(error),
+            Cause::Fatal(error) => self.give_in(Category::Store, error),
         }
     }
 
@@ -445,7 +463,10 @@ impl Delivery {
         let Some(suspect) = suspect else { return Some(()) };
         match self.poison.strike(suspect, strike, now) {
             None => Some(()),
-            Some(strikes) => self.give_in(report::poisoned(&strikes, why)).map(|_| ()),
+            Some(strikes) => {
+                self.fail(Some(Category::ProtocolViolation), report::poisoned(&strikes, why));
+                None
+            }
         }
     }
 
@@ -463,13 +484,13 @@ impl Delivery {
         self.state = State::Waiting { until: now.checked_add(pause).unwrap_or(now) };
     }
 
-    fn fail(&mut self, error: Error) {
-        self.out.push_back(Action::Terminal(error));
+    fn fail(&mut self, category: Option<Category>, error: Error) {
+        self.out.push_back(Action::Terminal { category, error });
         self.state = State::Ended;
     }
 
-    fn give_in(&mut self, error: Error) -> Option<Duration> {
-        self.fail(error);
+    fn give_in(&mut self, category: Category, error: Error) -> Option<Duration> {
+        self.fail(Some(category), error);
         None
     }
 }

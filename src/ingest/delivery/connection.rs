@@ -14,7 +14,7 @@ use crate::transport::Upgrade;
 /// that of the store, since its answer comes with its last frame (wire.md 5.1).
 pub(super) const IN_FLIGHT_MAX: usize = 1024;
 /// Largest message for a server that does not say: 1.9 MiB (FLUSH-03).
-pub(super) const UNKNOWN_CAP_BYTES: usize = 1_992_294;
+pub(crate) const UNKNOWN_CAP_BYTES: usize = 1_992_294;
 /// Silence, with something unanswered, after which the server is asked whether it is there (CONN-11).
 const ASK_AFTER: Duration = Duration::from_secs(15);
 /// Silence after that, with which the connection counts as dead.

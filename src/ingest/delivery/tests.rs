@@ -4,7 +4,7 @@ mod rejections;
 use super::*;
 use crate::time::{Clock, SystemClock};
 use crate::wire::response::tests::ack;
-use connection::{IN_FLIGHT_MAX, UNKNOWN_CAP_BYTES};
+use connection::IN_FLIGHT_MAX;
 
 /// A message that refuses one.
 fn error(status: u8, sequence: i64, text: &str) -> Vec<u8> {
@@ -124,7 +124,7 @@ impl Scene {
                     self.errors.push(report.error);
                     line
                 }
-                Action::Terminal(error) => {
+                Action::Terminal { error, .. } => {
                     self.errors.push(error);
                     "terminal".to_owned()
                 }
@@ -270,6 +270,17 @@ fn errp_08_websocket_garbage_is_a_violation_too() {
     scene.settle();
     assert_eq!(scene.said(), ["report protocol violation", "drop broke 1002", "connect"]);
     assert!(scene.errors[0].to_string().contains("masked frame"));
+}
+
+#[test]
+fn pub_16_answers_that_come_together_are_told_at_once() {
+    let mut scene = Scene::sent(5);
+    for sequence in [0, 2, 3] {
+        scene.delivery.on_message(&ack(Some(sequence), &[]), scene.now);
+    }
+    let action = scene.delivery.poll(scene.now, &mut scene.store).unwrap();
+    assert!(matches!(action, Action::Acked { fsn, frames: 4, bytes: 40 } if Some(fsn) == Fsn::new(3)));
+    assert!(scene.delivery.poll(scene.now, &mut scene.store).is_none());
 }
 
 #[test]
