@@ -85,7 +85,7 @@ impl Producer {
             close_timeout: None,
             transaction: options.transaction,
         };
-        let shared = Arc::new(Shared::for_tests(ledger));
+        let shared = Arc::new(Shared::new(ledger, &SystemClock).unwrap());
         let sender =
             Sender::new(buffer, appender, options.auto_flush, shared, Arc::new(SystemClock), settings, None);
         Producer { sender, cursor, dictionary: Vec::new() }
