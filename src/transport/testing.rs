@@ -1,6 +1,6 @@
 //! Small servers for the tests of this folder.
 
-use super::{Attempt, Direction, Wake};
+use super::{Attempt, Direction, Incoming, Link, LinkError, Waited, Wake};
 use crate::config::Endpoint;
 use crate::time::{Clock, Deadline, SystemClock};
 use std::io::{Read, Write};
@@ -156,6 +156,38 @@ pub(super) fn read_frame(stream: &mut impl Read) -> (u8, Vec<u8>) {
     stream.read_exact(&mut payload).unwrap();
     payload.iter_mut().enumerate().for_each(|(i, byte)| *byte ^= key[i % 4]);
     (head[0], payload)
+}
+
+/// What comes next, message or failure, within [`LONG`].
+pub(super) fn next(link: &mut dyn Link, wake: &Wake) -> Result<Incoming, LinkError> {
+    let end = within(LONG);
+    loop {
+        if let Some(incoming) = link.recv()? {
+            return Ok(incoming);
+        }
+        assert_eq!(link.wait(false, wake, end)?, Waited::Ready);
+    }
+}
+
+/// Sends all of a message while it takes what comes.
+pub(super) fn send_all(link: &mut dyn Link, wake: &Wake, message: &[u8]) -> Vec<Incoming> {
+    let (mut taken, mut received, mut complete) = (0, Vec::new(), false);
+    let end = within(LONG);
+    loop {
+        complete = complete || link.send(message, &mut taken).unwrap();
+        if complete && link.flush().unwrap() {
+            return received;
+        }
+        while let Some(incoming) = link.recv().unwrap() {
+            received.push(incoming);
+        }
+        assert_eq!(link.wait(true, wake, end).unwrap(), Waited::Ready);
+    }
+}
+
+/// Bytes that differ from their neighbours.
+pub(super) fn pattern(count: usize) -> Vec<u8> {
+    (0..count).map(|i| (i * 7 + i / 251) as u8).collect()
 }
 
 /// An ingest attempt with long limits.

@@ -18,17 +18,6 @@ fn fails(server: &Server, change: impl FnOnce(&mut Attempt<'_>)) -> ConnectFailu
     connector().connect(&attempt).expect_err("the server is no good one")
 }
 
-/// The next message, within [`LONG`].
-fn receive(link: &mut dyn Link, wake: &Wake) -> Incoming {
-    let end = within(LONG);
-    loop {
-        if let Some(incoming) = link.recv().unwrap() {
-            return incoming;
-        }
-        assert_eq!(link.wait(false, wake, end).unwrap(), crate::transport::Waited::Ready);
-    }
-}
-
 fn now() -> Instant {
     SystemClock.now()
 }
@@ -50,8 +39,8 @@ fn conn_12_what_comes_in_the_segment_of_the_101_is_kept() {
     let query = Attempt { direction: Direction::Egress, ..attempt(&endpoint, &wake) };
     let mut link = connector().connect(&query).unwrap();
     assert_eq!(link.upgrade().role.as_deref(), Some("PRIMARY"));
-    assert_eq!(receive(&mut *link, &wake), Incoming::Message(b"server info".to_vec()));
-    assert_eq!(receive(&mut *link, &wake), Incoming::Message(b"cut here".to_vec()));
+    assert_eq!(next(&mut *link, &wake).unwrap(), Incoming::Message(b"server info".to_vec()));
+    assert_eq!(next(&mut *link, &wake).unwrap(), Incoming::Message(b"cut here".to_vec()));
     drop(link);
     server.join();
 }
@@ -79,11 +68,11 @@ fn conn_12_both_directions_work_one_byte_at_a_time() {
     let mut link = connector().connect(&attempt(&endpoint, &wake)).unwrap();
     assert_eq!(link.upgrade().max_batch_bytes, Some(1000));
     let expected = [&b"frag"[..], &[b'x'; 200]].concat();
-    assert_eq!(receive(&mut *link, &wake), Incoming::Message(expected));
+    assert_eq!(next(&mut *link, &wake).unwrap(), Incoming::Message(expected));
     assert!(link.send(&[7; 300], &mut 0).unwrap());
     link.close(1000).unwrap();
     assert!(link.flush().unwrap());
-    assert_eq!(receive(&mut *link, &wake), Incoming::Close { code: Some(1000), reason: String::new() });
+    assert_eq!(next(&mut *link, &wake).unwrap(), Incoming::Close { code: Some(1000), reason: String::new() });
     server.join();
 }
 

@@ -1,13 +1,9 @@
 use super::decode::drive;
 use super::*;
-use crate::transport::testing::frame;
+use crate::transport::testing::{frame, pattern};
 use proptest::prelude::*;
 
 const LIMIT: usize = 200_000;
-
-fn pattern(count: usize) -> Vec<u8> {
-    (0..count).map(|i| (i * 7 + i / 251) as u8).collect()
-}
 
 /// What a server reads: `(first byte, payload)` of each frame, unmasked one byte at a time.
 fn unmask_all(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {

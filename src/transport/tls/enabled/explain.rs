@@ -39,13 +39,17 @@ fn certificate(reason: &CertificateError, host: &str, roots: &str) -> String {
     }
 }
 
-/// The names of a certificate; a server may present any number.
+/// The names of a certificate; a server may present any number. rustls has them as `DnsName("a.b")`.
 fn names(presented: &[String]) -> String {
     const SHOWN: usize = 5;
     if presented.is_empty() {
         return "no name".to_owned();
     }
-    let mut text = presented.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let inner = |name: &String| {
+        let inner = name.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
+        inner.unwrap_or(name).trim_matches('"').to_owned()
+    };
+    let mut text = presented.iter().take(SHOWN).map(inner).collect::<Vec<_>>().join(", ");
     if presented.len() > SHOWN {
         text.push_str(" and others");
     }

@@ -19,12 +19,14 @@ pub(in crate::transport) struct TlsStream {
     end: usize,
     /// The stream is over, whatever the socket says.
     ended: bool,
+    /// An error that came behind bytes that were good.
+    failed: Option<io::Error>,
 }
 
 impl TlsStream {
     pub(super) fn new(socket: TcpStream, tls: ClientConnection) -> TlsStream {
         let raw = vec![0; RAW_BYTES].into_boxed_slice();
-        TlsStream { socket, tls, raw, start: 0, end: 0, ended: false }
+        TlsStream { socket, tls, raw, start: 0, end: 0, ended: false, failed: None }
     }
 
     pub(super) fn is_handshaking(&self) -> bool {
@@ -47,25 +49,45 @@ impl TlsStream {
     /// Reads as much as has come and fits: `None` if nothing has, 0 at the end of the stream. Fewer
     /// bytes than fit mean that the socket is empty.
     pub(in crate::transport) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut filled = 0;
+        match self.read_into(buffer, &mut filled) {
+            Err(error) if filled > 0 => {
+                self.failed = Some(error);
+                self.ended = true;
+                Ok(Some(filled))
+            }
+            result => result,
+        }
+    }
+
+    /// Adds what has come to the first `filled` bytes of `buffer`.
+    fn read_into(&mut self, buffer: &mut [u8], filled: &mut usize) -> io::Result<Option<usize>> {
         let mut drained = false;
         loop {
-            match self.tls.reader().read(buffer.get_mut(filled..).unwrap_or_default()) {
+            match self.tls.reader().read(buffer.get_mut(*filled..).unwrap_or_default()) {
                 Ok(0) => self.ended = true,
-                Ok(count) => filled += count,
+                // Once more: the end may be behind it.
+                Ok(count) if *filled + count < buffer.len() => {
+                    *filled += count;
+                    continue;
+                }
+                Ok(count) => *filled += count,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 // The peer left without saying so. A WebSocket says so itself.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.ended = true,
                 Err(e) => return Err(e),
             }
-            if self.ended || filled == buffer.len() {
-                return Ok(Some(filled));
+            if self.ended || *filled == buffer.len() {
+                return Ok(Some(*filled));
             }
             if self.start == self.end {
                 let got = if drained { None } else { self.fill()? };
                 match got {
-                    None if filled == 0 => return Ok(None),
-                    None => return Ok(Some(filled)),
+                    None if *filled == 0 => return Ok(None),
+                    None => return Ok(Some(*filled)),
                     Some(count) => drained = count < self.raw.len(),
                 }
             }
