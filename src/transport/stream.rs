@@ -37,7 +37,7 @@ impl Stream {
         }
     }
 
-    /// Whether nothing more will be read, even if the socket stays open and silent.
+    /// Whether the next read tells of the end or of an error, even if the socket stays silent.
     pub(super) fn has_ended(&self) -> bool {
         match self {
             Stream::Plain(_) => false,

@@ -49,49 +49,41 @@ impl TlsStream {
     /// Reads as much as has come and fits: `None` if nothing has, 0 at the end of the stream. Fewer
     /// bytes than fit mean that the socket is empty.
     pub(in crate::transport) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
         let mut filled = 0;
-        match self.read_into(buffer, &mut filled) {
-            Err(error) if filled > 0 => {
-                self.failed = Some(error);
-                self.ended = true;
-                Ok(Some(filled))
-            }
-            result => result,
-        }
-    }
-
-    /// Adds what has come to the first `filled` bytes of `buffer`.
-    fn read_into(&mut self, buffer: &mut [u8], filled: &mut usize) -> io::Result<Option<usize>> {
         let mut drained = false;
         loop {
-            match self.tls.reader().read(buffer.get_mut(*filled..).unwrap_or_default()) {
+            match self.tls.reader().read(buffer.get_mut(filled..).unwrap_or_default()) {
                 Ok(0) => self.ended = true,
                 // Once more: the end may be behind it.
-                Ok(count) if *filled + count < buffer.len() => {
-                    *filled += count;
+                Ok(count) if filled + count < buffer.len() => {
+                    filled += count;
                     continue;
                 }
-                Ok(count) => *filled += count,
+                Ok(count) => filled += count,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
                 // The peer left without saying so. A WebSocket says so itself.
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => self.ended = true,
                 Err(e) => return Err(e),
             }
-            if self.ended || *filled == buffer.len() {
-                return Ok(Some(*filled));
+            if self.ended || filled == buffer.len() {
+                return Ok(Some(filled));
+            }
+            if self.failed.is_some() {
+                let error = self.failed.take_if(|_| filled == 0);
+                return error.map_or(Ok(Some(filled)), Err);
             }
             if self.start == self.end {
-                let got = if drained { None } else { self.fill()? };
-                match got {
-                    None if *filled == 0 => return Ok(None),
-                    None => return Ok(Some(*filled)),
-                    Some(count) => drained = count < self.raw.len(),
+                match if drained { Ok(None) } else { self.fill() } {
+                    Ok(None) => return Ok(Some(filled).filter(|&filled| filled > 0)),
+                    Ok(Some(count)) => drained = count < self.raw.len(),
+                    Err(error) => {
+                        self.failed = Some(error);
+                        continue;
+                    }
                 }
             }
-            self.decrypt()?;
+            // What was decrypted before the error is read first.
+            self.failed = self.decrypt().err();
         }
     }
 
@@ -120,9 +112,9 @@ impl TlsStream {
         Ok(true)
     }
 
-    /// Whether nothing more will be read, even if the socket stays open and silent.
+    /// Whether the next read tells of the end or of an error, even if the socket stays silent.
     pub(in crate::transport) fn has_ended(&self) -> bool {
-        self.ended
+        self.ended || self.failed.is_some()
     }
 
     pub(in crate::transport) fn has_unsent(&self) -> bool {
