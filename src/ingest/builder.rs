@@ -10,12 +10,12 @@ use super::sender::{Sender, Settings};
 use super::shared::Shared;
 use super::table::NameRules;
 use crate::config::{Config, ConfigValue, ConnectMode, IngestConfig, Key};
-use crate::dial::{Connected, DialSettings, Dialer};
+use crate::dial::{Connected, Dialer, setup};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::health::Backoff;
 use crate::store;
-use crate::time::Deadline;
+use crate::time::{Deadline, SystemClock};
 use crate::transport::Wake;
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ impl SenderBuilder {
     /// `Transport`, `Auth`, `RoleMismatch` or `ProtocolVersion`, with a failure for each endpoint.
     pub fn build(self) -> Result<Sender> {
         let config = self.config.ingest()?;
-        let env = Env::for_client(&config.common)?;
+        let env = Env::system(setup::connector(&config.common, Arc::new(SystemClock))?);
         open(&config, &env)
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
     let (log, mirror) = store::symbols();
     let no_descriptor = |e| Error::new(ErrorKind::Store, "cannot make a wake-up").caused_by(e);
     let shared = Arc::new(Shared::new(ledger, &*env.clock).map_err(no_descriptor)?);
-    let mut dialer = Dialer::new(Arc::clone(&env.connector), DialSettings::ingress(config));
+    let mut dialer = Dialer::new(Arc::clone(&env.connector), setup::ingress(config));
     let first = connect(config, env, &mut dialer, &shared.wake)?;
     let io = Thread::start(Parts {
         shared: Arc::clone(&shared),
@@ -142,8 +142,7 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
     })
     .map_err(|e| Error::new(ErrorKind::Store, "cannot start the I/O thread").caused_by(e))?;
     let mut rng = env.rng();
-    let rules =
-        NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
+    let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
     let interner = Interner::new(log, rng.u64(..), Bounds::SERVER);
     let buffer = Buffer::new(interner, rules, config.max_buf_size, rng.u64(..));
     let settings = Settings {
@@ -167,7 +166,7 @@ fn auto_flush(config: &IngestConfig) -> AutoFlush {
 fn rules(config: &IngestConfig) -> Rules {
     let rejections = &config.rejections;
     Rules {
-        policies: Policies::from_config(rejections),
+        policies: Policies::new(rejections),
         rejections_max: u32::try_from(rejections.max_frame_rejections).unwrap_or(u32::MAX),
         poison_window: rejections.escalation_window_set.then_some(rejections.escalation_window),
         backoff_initial: config.reconnect.initial_backoff,
@@ -176,12 +175,7 @@ fn rules(config: &IngestConfig) -> Rules {
 }
 
 /// The initial connect on the caller's thread (INIT-01).
-fn connect(
-    config: &IngestConfig,
-    env: &Env,
-    dialer: &mut Dialer,
-    wake: &Wake,
-) -> Result<Option<Connected>> {
+fn connect(config: &IngestConfig, env: &Env, dialer: &mut Dialer, wake: &Wake) -> Result<Option<Connected>> {
     if config.connect.mode == ConnectMode::Async {
         return Ok(None);
     }

@@ -2,10 +2,10 @@
 
 mod acks;
 mod arrays;
-mod builder;
 mod autoflush;
 mod bitmap;
 mod buffer;
+mod builder;
 mod cells;
 mod column;
 mod columns;

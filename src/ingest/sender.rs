@@ -67,8 +67,8 @@ pub struct Sender {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) append_deadline: Duration,
-    /// `None` skips the wait.
-    pub(crate) close_timeout: Option<Duration>,
+    /// Zero skips the wait.
+    pub(crate) close_timeout: Duration,
     pub(crate) transaction: bool,
 }
 
@@ -193,9 +193,8 @@ impl Sender {
             return Ok(());
         }
         let flushed = self.flush_for_close();
-        let timeout = self.settings.close_timeout.filter(|timeout| !timeout.is_zero());
-        if let (Some(last), Some(timeout)) = (self.shared.ledger.published(), timeout) {
-            let deadline = Deadline::after(self.clock.now(), timeout);
+        if let Some(last) = self.shared.ledger.published() {
+            let deadline = Deadline::after(self.clock.now(), self.settings.close_timeout);
             // What is left is counted below, for every way in which the wait can end.
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }
@@ -258,7 +257,9 @@ impl Sender {
         let failure = health.last_failure.map_or_else(String::new, |e| format!("; last failure: {e}"));
         let endpoint = health.endpoint.unwrap_or_default();
         match (health.state, health.outage) {
-            (LinkState::Connected, _) => format!("connected to {endpoint}: the server is slower than the producer"),
+            (LinkState::Connected, _) => {
+                format!("connected to {endpoint}: the server is slower than the producer")
+            }
             (_, Some(outage)) => format!(
                 "no connection for {:.1} s, {} rounds over the endpoints failed{failure}",
                 outage.as_secs_f64(),
@@ -447,10 +448,7 @@ impl Sender {
             Outcome::Reached => Ok(()),
             Outcome::TimedOut => Err(Error::new(ErrorKind::Timeout, "not acknowledged in time")
                 .with("frames left", self.shared.ledger.unacked())
-                .because(format!(
-                    "{}; the rows are stored and stay on their way",
-                    self.link_text()
-                ))
+                .because(format!("{}; the rows are stored and stay on their way", self.link_text()))
                 .doubtful()),
             Outcome::Ended => Err(self.unusable()),
         }

@@ -4,8 +4,8 @@ mod net;
 
 use super::*;
 use crate::config::Endpoint;
+use crate::config::Target;
 use crate::dial::DialSettings;
-use crate::health::Target;
 use crate::ingest::snapshot::LinkState;
 use crate::store::{self, Appender, Fsn, Ledger, Outcome, Refused, SymbolLog};
 use crate::time::SystemClock;
