@@ -5,6 +5,8 @@
 
 #[path = "standin/client.rs"]
 mod client;
+#[path = "standin/egress.rs"]
+mod egress;
 #[path = "standin/ingress.rs"]
 mod ingress;
 #[path = "standin/logical.rs"]

@@ -20,7 +20,7 @@ fn mismatch(text: String) -> Refusal {
 }
 
 /// Refuses pairs of types, whatever the values.
-fn check(from: Type, to: Type, column: &str) -> Result<(), Refusal> {
+pub fn check(from: Type, to: Type, column: &str) -> Result<(), Refusal> {
     use Type::*;
     if let LongArray(_) = from {
         return Err(mismatch("long arrays are not supported, only double arrays".into()));

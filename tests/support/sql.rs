@@ -4,11 +4,12 @@
 //! `CREATE TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `ALTER TABLE .. ADD COLUMN`, `INSERT INTO .. VALUES`,
 //! `SET`, `BEGIN`, the empty text.
 
+use super::convert;
 use super::cursor::{Cursor, Source};
 use super::expr::{self, Ast, Expr, Parser, Scope};
 use super::input::{INTERNAL_ERROR, Refusal, refusal};
 use super::lexer::{self, Kind, at};
-use super::tables::{Catalog, Table, fold};
+use super::tables::{Catalog, Column, Table, fold};
 use super::value::{Type, Value};
 
 /// What a statement leads to.
@@ -452,10 +453,19 @@ fn value_row(
         if i > 0 {
             parser.expect(",")?;
         }
+        let start = parser.peek().clone();
         let (expression, from) = scope.resolve(&parser.expression(0)?)?;
         let value = expression.evaluate(&|_| Value::Null)?;
-        let to = table.columns[*target].ty;
+        let Column { name, ty: to, .. } = &table.columns[*target];
+        let to = *to;
         let from = from.unwrap_or(to);
+        let words = matches!(from, Type::Text | Type::Varchar | Type::Char);
+        if !words && convert::check(from, to, name).is_err() {
+            let dollar = if start.kind == Kind::Bind { "$" } else { "" };
+            let what = format!("[from={dollar}{}, to={name}]", start.text);
+            let types = format!("{} -> {}", from.name(), to.name());
+            return Err(at(start.at, format!("inconvertible types: {types} {what}")));
+        }
         row[*target] = expr::cast(&value, from, to).map_err(|_| expr::inconvertible(&value, from, to))?;
     }
     parser.expect(")")?;
