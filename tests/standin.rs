@@ -11,4 +11,6 @@ mod egress;
 mod ingress;
 #[path = "standin/logical.rs"]
 mod logical;
+#[path = "standin/scripts.rs"]
+mod scripts;
 mod support;

@@ -29,11 +29,16 @@ pub enum Said {
 pub type Headers<'a> = [(&'a str, Option<&'a str>)];
 
 impl Client {
-    /// Sends an upgrade; the answer's head and whatever came with it are still unread.
-    pub fn request(address: SocketAddr, path: &str, change: &Headers<'_>) -> Client {
+    /// Connects, and says nothing.
+    pub fn connect(address: SocketAddr) -> Client {
         let stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-        let mut client = Client { stream, unread: Vec::new() };
+        Client { stream, unread: Vec::new() }
+    }
+
+    /// Sends an upgrade; the answer's head and whatever came with it are still unread.
+    pub fn request(address: SocketAddr, path: &str, change: &Headers<'_>) -> Client {
+        let mut client = Client::connect(address);
         let host = address.to_string();
         let usual = [
             ("Host", host.as_str()),
@@ -83,15 +88,22 @@ impl Client {
 
     /// All that follows a head, up to this many bytes.
     pub fn body(&mut self, length: usize) -> String {
-        while self.unread.len() < length {
-            assert!(self.fill(), "the connection ended in the body");
-        }
-        String::from_utf8(self.unread.drain(..length).collect()).expect("a body is text")
+        String::from_utf8(self.bytes(length)).expect("a body is text")
     }
 
-    /// Whether the server ends the connection without another byte.
+    /// So many bytes as they come.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        while self.unread.len() < length {
+            assert!(self.fill(), "the connection ended after {:?}", self.unread);
+        }
+        self.unread.drain(..length).collect()
+    }
+
+    /// Whether the server ends the connection without another byte, by a reset or in order.
     pub fn ended(&mut self) -> bool {
-        self.unread.is_empty() && !self.fill()
+        let reset = |e: &std::io::Error| e.kind() == std::io::ErrorKind::ConnectionReset;
+        let read = self.stream.read(&mut [0]);
+        self.unread.is_empty() && read.as_ref().map_or_else(reset, |count| *count == 0)
     }
 
     fn fill(&mut self) -> bool {

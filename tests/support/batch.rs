@@ -243,7 +243,7 @@ impl BitWriter {
 
     fn put(&mut self, value: u32, bits: usize) {
         for place in 0..bits {
-            if self.used % 8 == 0 {
+            if self.used.is_multiple_of(8) {
                 self.bytes.push(0);
             }
             let bit = u8::try_from(value >> place & 1).expect("one bit");

@@ -129,6 +129,9 @@ fn whole(n: i64, to: Type, column: &str) -> Result<Value, Refusal> {
     })
 }
 
+/// 2^63, the first whole number that an i64 cannot hold.
+const BEYOND_LONG: f64 = 9_223_372_036_854_775_808.0;
+
 #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range, or meant to narrow")]
 fn double(n: f64, shown: &str, from: Type, to: Type, column: &str) -> Result<Value, Refusal> {
     match to {
@@ -139,8 +142,7 @@ fn double(n: f64, shown: &str, from: Type, to: Type, column: &str) -> Result<Val
                 return decimal(unscaled, scale, own, column);
             }
         }
-        // 2^63 as a double is the first that an i64 cannot hold.
-        _ if n.fract() == 0.0 && (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&n) => {
+        _ if n.fract() == 0.0 && (-BEYOND_LONG..BEYOND_LONG).contains(&n) => {
             return whole(n as i64, to, column);
         }
         _ => {}

@@ -418,17 +418,17 @@ impl Server {
         let mut threads = vec![acceptor];
         threads.append(&mut self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            if let Err(panic) = thread.join() {
-                if !std::thread::panicking() {
-                    std::panic::resume_unwind(panic);
-                }
+            if let Err(panic) = thread.join()
+                && !std::thread::panicking()
+            {
+                std::panic::resume_unwind(panic);
             }
         }
     }
 
     /// Ends all connections with a bare TCP end; new ones are welcome.
     pub fn cut(&self) {
-        self.shared.update(|s| shut(s));
+        self.shared.update(shut);
     }
 }
 

@@ -39,6 +39,7 @@ pub struct Session {
 
 /// Serves a connection to its end.
 pub(crate) fn run(shared: &Arc<Shared>, id: usize, stream: TcpStream) {
+    let _registered = Registered { shared, id };
     let config = shared.lock().config.clone();
     let mut session = Session {
         shared: shared.clone(),
@@ -55,8 +56,21 @@ pub(crate) fn run(shared: &Arc<Shared>, id: usize, stream: TcpStream) {
     // An error of the socket is the client's way to go.
     drop(session.converse());
     shared.update(|s| s.sockets.remove(&id));
-    drop(session);
-    shared.update(|s| s.connections[id].closed = true);
+}
+
+/// Takes a connection off the books, also when its thread panics.
+struct Registered<'a> {
+    shared: &'a Shared,
+    id: usize,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.shared.update(|s| {
+            s.sockets.remove(&self.id);
+            s.connections[self.id].closed = true;
+        });
+    }
 }
 
 impl Session {
@@ -196,6 +210,7 @@ impl Session {
                 self.took(&payload);
                 self.store(&payload, true)?;
                 if self.shared.lock().catalog.crashed {
+                    self.flush()?;
                     self.shared.update(super::shut);
                     return Ok(Flow::Over);
                 }

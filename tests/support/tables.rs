@@ -308,10 +308,10 @@ fn in_range(n: i64, nanos: bool) -> Result<i64, Refusal> {
     const LAST_MICROS: i64 = 253_402_300_799_999_999;
     let text = match n {
         i64::MIN => "designated timestamp column cannot be NULL",
-        i64::MIN..=-1 if nanos => {
+        _ if n < 0 && nanos => {
             "designated timestamp_ns before 1970-01-01 and beyond 2261-12-31 23:59:59.999999999 is not allowed"
         }
-        i64::MIN..=-1 => "designated timestamp before 1970-01-01 is not allowed",
+        _ if n < 0 => "designated timestamp before 1970-01-01 is not allowed",
         _ if !nanos && n > LAST_MICROS => "designated timestamp beyond 9999-12-31 is not allowed",
         _ => return Ok(n),
     };
