@@ -1,12 +1,13 @@
 //! The files of `tests/fixtures/vectors`, and their way to write values.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::client::unhex;
 use crate::support::convert::uuid;
-use crate::support::value::{Decimal, Type, Value};
+use crate::support::value::{Array, Decimal, Type, Value};
 
 /// A file of vectors.
 pub fn file(name: &str) -> Vec<Json> {
@@ -92,7 +93,11 @@ fn value(json: &Json, ty: Type) -> Value {
                 json[1].as_array().expect("elements").iter().map(word_or_number).collect();
             Value::doubles(&shape, &elements)
         }
-        Type::LongArray(_) => panic!("no server stores arrays of whole numbers"),
+        Type::LongArray(_) => {
+            let shape = json[0].as_array().expect("lengths").iter().map(length).collect();
+            let elements = json[1].as_array().expect("elements").iter().filter_map(Json::as_i64).collect();
+            Value::LongArray(Arc::new(Array { shape, elements }))
+        }
     }
 }
 
