@@ -91,7 +91,7 @@ impl Session {
         if !self.reader.informed {
             self.server_info()?;
         }
-        while let Some(frame) = self.wire.next()? {
+        while let Some(frame) = self.wire.receive()? {
             if self.reader_frame(frame)? == Flow::Over {
                 return Ok(());
             }
@@ -107,7 +107,7 @@ impl Session {
     /// A script waits for a request here.
     pub fn await_request(&mut self) -> io::Result<Flow> {
         loop {
-            let frame = match self.wire.next()? {
+            let frame = match self.wire.receive()? {
                 Some(Frame::Binary(payload)) if payload.first() == Some(&request::QUERY_REQUEST) => {
                     self.took(&payload);
                     if let Some(query) = self.parsed(&payload[1..])? {
@@ -289,7 +289,7 @@ impl Session {
                 Some(credit) if credit > 0 => return Ok((Flow::On, true)),
                 Some(_) => {}
             }
-            let Some(frame) = self.wire.next()? else { return Ok((Flow::Over, false)) };
+            let Some(frame) = self.wire.receive()? else { return Ok((Flow::Over, false)) };
             let Frame::Binary(payload) = frame else {
                 match self.reader_frame(frame)? {
                     Flow::On => continue,

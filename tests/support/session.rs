@@ -24,7 +24,7 @@ pub enum Flow {
 
 /// A connection's thread.
 pub struct Session {
-    pub shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     pub id: usize,
     pub wire: Wire,
     pub config: Config,
@@ -334,7 +334,7 @@ impl Session {
             Step::Hold(gate) => self.shared.hold(&gate),
             Step::Deaf => self.shared.hold_until_stopped(),
             Step::Silent => {
-                while let Some(frame) = self.wire.next()? {
+                while let Some(frame) = self.wire.receive()? {
                     self.overheard(&frame);
                 }
                 return Ok(Flow::Over);
@@ -402,7 +402,7 @@ impl Session {
     fn read(&mut self, count: usize) -> io::Result<Flow> {
         let mut left = count;
         while left > 0 {
-            match self.wire.next()? {
+            match self.wire.receive()? {
                 Some(Frame::Binary(payload)) => {
                     self.took(&payload);
                     self.queue.push(payload);

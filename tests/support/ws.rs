@@ -93,7 +93,7 @@ impl Wire {
     }
 
     /// The next frame; `None` at the end of the stream.
-    pub fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub fn receive(&mut self) -> io::Result<Option<Frame>> {
         loop {
             if let Some(frame) = self.buffered() {
                 return Ok(Some(frame));
