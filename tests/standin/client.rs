@@ -106,6 +106,11 @@ impl Client {
         self.unread.is_empty() && read.as_ref().map_or_else(reset, |count| *count == 0)
     }
 
+    /// What was read and not taken.
+    pub fn unread(&self) -> &[u8] {
+        &self.unread
+    }
+
     fn fill(&mut self) -> bool {
         let mut part = vec![0; 1 << 16];
         let count = self.stream.read(&mut part).expect("the server answers in time");

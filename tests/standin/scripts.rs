@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::client::{Client, Said, frame};
 use crate::support::http::Endpoint;
 use crate::support::value::{Type, Value};
+use crate::support::ws;
 use crate::support::{Announced, Durability, Script, Server, Step};
 
 const LONG_ENOUGH: Duration = Duration::from_secs(10);
@@ -111,6 +112,38 @@ fn store_keeps_rows_whose_acknowledgement_is_lost() {
     send_rows(&mut client, 0..2);
     assert_eq!(client.receive(), Said::Eof);
     assert_eq!(stored(&server), longs(&[0, 1]));
+}
+
+#[test]
+fn corked_answers_come_in_one_segment_and_ok_without_a_number_serves() {
+    let server = Server::scripted(["up, read 2, cork, ok 1, close 1000", "up, ok"]);
+    let mut client = writer(&server);
+    send_rows(&mut client, 0..2);
+    assert_eq!(client.receive(), ok(1, 2));
+    // Both were in what the first read brought.
+    assert_eq!(client.unread(), b"\x88\x02\x03\xe8");
+    let mut client = writer(&server);
+    send_rows(&mut client, 2..3);
+    assert_eq!(client.receive(), ok(0, 3));
+}
+
+#[test]
+fn messages_that_came_together_may_stay_unread_until_another_comes() {
+    let server = Server::with(|c| c.leaves_unread = true);
+    let mut client = reader(&server);
+    message(&mut client);
+    client.send(&[query(1, "select 1 x"), query(2, "select 2 x")].concat());
+    assert_eq!((message(&mut client).0, message(&mut client).0), (0x11, 0x12));
+    client.send(&frame(0x89, b""));
+    assert_eq!((message(&mut client).0, message(&mut client).0), (0x11, 0x12));
+    client.send(&frame(0x89, b""));
+    assert_eq!(client.receive(), Said::Pong(Vec::new()));
+}
+
+#[test]
+fn fragments_make_up_the_message() {
+    assert_eq!(ws::fragments(b"abc", 2), b"\x02\x02ab\x80\x01c");
+    assert_eq!(ws::fragments(b"abc", 3), ws::frame(2, b"abc"));
 }
 
 #[test]

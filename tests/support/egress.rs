@@ -253,6 +253,9 @@ impl Session {
             let sent = self.reader.encode(&cursor.schema, columns, rows, self.config.send_bytes);
             let Some((message, sent)) = sent else { return self.too_wide(&cursor) };
             cursor.advance(sent);
+            if self.config.leaves_unread {
+                self.wire.leave_unread();
+            }
             self.binary(&message)?;
             let full = sent == rows_max;
             if cursor.left() > 0 || full {

@@ -120,6 +120,9 @@ pub struct Config {
     pub send_bytes: usize,
     /// Clock of the rows "at now", in microseconds; `None` is the machine's.
     pub clock_micros: Option<i64>,
+    /// Whether messages that came together with the one that starts or resumes a result stay unread
+    /// until the client sends more: a server may do so (wire.md 8.6), the default does not.
+    pub leaves_unread: bool,
     /// Whether the bytes of frames are kept.
     pub keep_frames: bool,
 }
@@ -150,6 +153,7 @@ impl Default for Config {
             },
             send_bytes: 2_097_152,
             clock_micros: None,
+            leaves_unread: false,
             keep_frames: true,
         }
     }
@@ -371,6 +375,14 @@ impl Server {
     /// Committed rows of a table in the order of commits.
     pub fn rows(&self, table: &str) -> Vec<Row> {
         self.shared.lock().rows(table)
+    }
+
+    /// All values of one column, in the order of commits; panics if there is no such column.
+    pub fn column(&self, table: &str, column: &str) -> Vec<Value> {
+        let state = self.shared.lock();
+        let table = state.catalog.get(table).unwrap_or_else(|| panic!("no table {table}"));
+        let index = table.column(column).unwrap_or_else(|| panic!("no column {column}"));
+        table.columns[index].values.clone()
     }
 
     /// Payloads of binary messages, by connection.

@@ -31,7 +31,11 @@ pub enum Step {
     /// An OK that lists these tables, whatever was stored.
     OkListing(i64, Vec<(String, i64)>),
     /// `nack 9 1` (status in hex): the OK owed for earlier ones, then an error for this one; nothing after it is stored.
-    Nack { status: u8, sequence: i64, text: String },
+    Nack {
+        status: u8,
+        sequence: i64,
+        text: String,
+    },
     /// A durable ack of these tables.
     Durable(Vec<(String, i64)>),
     /// One binary message.
@@ -40,6 +44,9 @@ pub enum Step {
     Bytes(Vec<u8>),
     /// `cut 5`: of the next thing sent only so many bytes go out, and TCP ends.
     Cut(usize),
+    /// `cork`: gathers what follows, up to `uncork` or the end, into one write.
+    Cork,
+    Uncork,
     /// `hold gate`: waits until the test releases the gate.
     Hold(String),
     /// `silent`: goes on reading, and says nothing, not even PONG.
@@ -67,8 +74,12 @@ pub enum Step {
     /// `reset 1`: CACHE_RESET with that mask.
     Reset(u8),
     /// A message for the running request: flags, kind, and what follows the request id.
-    Reply { flags: u8, kind: u8, body: Vec<u8> },
-    /// `serve` or `read*`: like a real server from here on.
+    Reply {
+        flags: u8,
+        kind: u8,
+        body: Vec<u8>,
+    },
+    /// `serve`, `read*`, `ok` without a number: like a real server from here on.
     Serve,
 }
 
@@ -155,9 +166,12 @@ fn step(text: &str) -> Step {
         "read*" | "serve" => Step::Serve,
         "read" => Step::Read(count(0)),
         "store" => Step::Store,
+        "ok" if arguments.is_empty() => Step::Serve,
         "ok" => Step::Ok(number(0)),
         "nack" => Step::Nack { status: status(0), sequence: number(1), text: "scripted".into() },
         "cut" => Step::Cut(count(0)),
+        "cork" => Step::Cork,
+        "uncork" => Step::Uncork,
         "hold" => Step::Hold(arguments.join(" ")),
         "silent" => Step::Silent,
         "deaf" => Step::Deaf,

@@ -35,6 +35,7 @@ pub struct Session {
     /// Messages that a script has read and not stored.
     queue: Vec<Vec<u8>>,
     cut: Option<usize>,
+    corked: Option<Vec<u8>>,
 }
 
 /// Serves a connection to its end.
@@ -52,6 +53,7 @@ pub(crate) fn run(shared: &Arc<Shared>, id: usize, stream: TcpStream) {
         ingest: Ingest::default(),
         queue: Vec::new(),
         cut: None,
+        corked: None,
     };
     // An error of the socket is the client's way to go.
     drop(session.converse());
@@ -169,6 +171,10 @@ impl Session {
 
     /// Sends, unless a script wants it cut.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(corked) = &mut self.corked {
+            corked.extend(bytes);
+            return Ok(());
+        }
         let Some(count) = self.cut.take() else { return self.wire.send(bytes) };
         self.wire.send(&bytes[..count.min(bytes.len())])?;
         self.end()?;
@@ -181,8 +187,16 @@ impl Session {
 
     /// Ends TCP in order.
     pub fn end(&mut self) -> io::Result<()> {
+        self.uncork()?;
         self.wire.end();
         Ok(())
+    }
+
+    fn uncork(&mut self) -> io::Result<()> {
+        match self.corked.take() {
+            Some(bytes) => self.wire.send(&bytes),
+            None => Ok(()),
+        }
     }
 
     // Ingress.
@@ -309,6 +323,7 @@ impl Session {
                 return Ok(());
             }
         }
+        self.uncork()?;
         self.serve()
     }
 
@@ -331,6 +346,8 @@ impl Session {
             Step::Raw(payload) => self.binary(&payload)?,
             Step::Bytes(bytes) => self.send(&bytes)?,
             Step::Cut(count) => self.cut = Some(count),
+            Step::Cork => self.corked = Some(Vec::new()),
+            Step::Uncork => self.uncork()?,
             Step::Hold(gate) => self.shared.hold(&gate),
             Step::Deaf => self.shared.hold_until_stopped(),
             Step::Silent => {
@@ -355,6 +372,7 @@ impl Session {
             }
             Step::Ping => self.send(&ws::frame(0x09, b"ping"))?,
             Step::Serve => {
+                self.uncork()?;
                 self.serve()?;
                 return Ok(Flow::Over);
             }

@@ -43,6 +43,8 @@ impl Fault {
 pub struct Wire {
     stream: TcpStream,
     unread: Vec<u8>,
+    /// Whether `unread` waits for another byte from the client.
+    left: bool,
     /// The server's receive buffer: a frame has to fit into it with its header.
     receive_bytes: usize,
 }
@@ -51,7 +53,7 @@ impl Wire {
     pub fn new(stream: TcpStream) -> Wire {
         // Answers are small and wanted at once; a socket that refuses this is no worse for a test.
         drop(stream.set_nodelay(true));
-        Wire { stream, unread: Vec::new(), receive_bytes: usize::MAX }
+        Wire { stream, unread: Vec::new(), left: false, receive_bytes: usize::MAX }
     }
 
     pub fn limit(&mut self, receive_bytes: usize) {
@@ -80,6 +82,11 @@ impl Wire {
         }
     }
 
+    /// Leaves frames that came with the last one unread until the client sends more (wire.md 8.6).
+    pub fn leave_unread(&mut self) {
+        self.left = !self.unread.is_empty();
+    }
+
     /// Loses what came behind a request head, as the server does; how much that was.
     pub fn lose_unread(&mut self) -> usize {
         std::mem::take(&mut self.unread).len()
@@ -95,7 +102,9 @@ impl Wire {
     /// The next frame; `None` at the end of the stream.
     pub fn receive(&mut self) -> io::Result<Option<Frame>> {
         loop {
-            if let Some(frame) = self.buffered() {
+            if !std::mem::take(&mut self.left)
+                && let Some(frame) = self.buffered()
+            {
                 return Ok(Some(frame));
             }
             if !self.fill()? {
@@ -161,6 +170,21 @@ pub fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
         }
     }
     out.extend(payload);
+    out
+}
+
+/// A binary message in frames of at most `bytes` bytes of payload.
+pub fn fragments(payload: &[u8], bytes: usize) -> Vec<u8> {
+    let parts: Vec<&[u8]> = payload.chunks(bytes).collect();
+    let mut out = Vec::new();
+    for (i, part) in parts.iter().enumerate() {
+        let opcode = if i == 0 { 0x02 } else { 0x00 };
+        let mut frame = frame(opcode, part);
+        if i + 1 < parts.len() {
+            frame[0] &= 0x7f;
+        }
+        out.extend(frame);
+    }
     out
 }
 
