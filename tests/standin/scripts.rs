@@ -101,7 +101,7 @@ fn nack_sends_the_ok_owed_first_and_then_only_pong() {
         client.send(&frame(0x89, b"hi"));
         assert_eq!(client.receive(), Said::Pong(b"hi".to_vec()));
     }
-    assert_eq!(stored(&server), longs(&[0, 1, 0]));
+    assert_eq!(server.column("B1", "X"), longs(&[0, 1, 0]));
     assert_eq!(server.refusals().len(), 2);
 }
 
@@ -256,6 +256,42 @@ fn results_are_scripted_for_the_request_that_came() {
     );
     client.send(&query(10, "select 1 x"));
     assert_eq!(message(&mut client).0, 0x11);
+}
+
+#[test]
+fn answers_of_any_bytes_go_out_as_they_are() {
+    let server = Server::start();
+    let tables = vec![("t".to_owned(), 5)];
+    let anything = Script::new("up")
+        .then(Step::OkListing(9, tables.clone()))
+        .then(Step::Durable(tables))
+        .raw(b"any")
+        .then(Step::Bytes(ws::fragments(b"ab", 1)))
+        .and("eof");
+    server.script(anything);
+    server.script(Script::new("up").nack(3, 0, "no"));
+    server.script(Script::new("").then(Step::HttpRaw(b"HTTP/9 what\r\n\r\n".to_vec())));
+    let reply = Step::Reply { flags: 0x1c, kind: 0x11, body: b"body".to_vec() };
+    server.script(Script::new("up, info").then(reply).and("rst"));
+    let mut client = writer(&server);
+    assert_eq!(
+        client.receive(),
+        Said::Binary(b"\0\x09\0\0\0\0\0\0\0\x01\0\x01\0t\x05\0\0\0\0\0\0\0".to_vec())
+    );
+    assert_eq!(client.receive(), Said::Binary(b"\x02\x01\0\x01\0t\x05\0\0\0\0\0\0\0".to_vec()));
+    assert_eq!(client.receive(), Said::Binary(b"any".to_vec()));
+    assert_eq!(client.bytes(6), b"\x02\x01a\x80\x01b");
+    assert_eq!(client.receive(), Said::Eof);
+    assert_eq!(writer(&server).receive(), error(3, 0, "no"));
+    assert_eq!(Client::request(server.address(), "/write/v4", &[]).head(), "HTTP/9 what\r\n\r\n");
+    let mut client = reader(&server);
+    message(&mut client);
+    client.send(&query(5, "x"));
+    let Said::Binary(message) = client.receive() else { panic!("no message") };
+    assert_eq!(message, b"QWP1\x01\x1c\x01\0\x0d\0\0\0\x11\x05\0\0\0\0\0\0\0body");
+    assert!(client.ended());
+    server.cut();
+    assert_eq!(server.addr(), server.address().to_string());
 }
 
 #[test]

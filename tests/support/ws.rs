@@ -117,24 +117,6 @@ impl Wire {
         self.stream.write_all(bytes)
     }
 
-    pub fn binary(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.send(&frame(0x02, payload))
-    }
-
-    pub fn ping(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.send(&frame(0x09, payload))
-    }
-
-    pub fn pong(&mut self, payload: &[u8]) -> io::Result<()> {
-        self.send(&frame(0x0a, payload))
-    }
-
-    pub fn close(&mut self, code: u16, reason: &str) -> io::Result<()> {
-        let mut payload = code.to_be_bytes().to_vec();
-        payload.extend(reason.as_bytes());
-        self.send(&frame(0x08, &payload))
-    }
-
     /// Ends TCP in order: what was sent arrives, and what the client still sends is thrown away.
     pub fn end(&mut self) {
         if self.stream.shutdown(Shutdown::Write).is_err() {
