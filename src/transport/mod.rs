@@ -10,7 +10,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod halt;
 mod poll;
+mod resolve;
+mod tcp;
+#[cfg(test)]
+mod testing;
+mod upgrade;
 pub(crate) mod wake;
 mod ws;
 
