@@ -385,6 +385,9 @@ fn the_source_is_tidy() {
             writeln!(report, "{finding}").expect("a String takes everything");
         }
     }
+    let lines: usize = sources.iter().map(|source| source.text.lines().count()).sum();
+    let names: Vec<_> = CHECKS.iter().map(|(name, _)| *name).collect();
+    println!("{} files, {lines} lines: {}, ascii", sources.len(), names.join(", "));
     assert!(report.is_empty(), "\n{report}");
 }
 

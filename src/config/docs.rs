@@ -28,7 +28,8 @@ fn row(out: &mut String, key: Key) {
     let aliases: String = spec.aliases.iter().map(|alias| format!(" (`{alias}`)")).collect();
     let default = match spec.default {
         "" => "unset".to_owned(),
-        default => format!("`{default}`"),
+        // So that a release does not change the documentation.
+        default => format!("`{}`", default.replace(env!("CARGO_PKG_VERSION"), "<version>")),
     };
     let later = match spec.support {
         Support::Full => "",

@@ -133,20 +133,23 @@ impl IngestConfig {
         })
     }
 
-    /// Tells an operator about what was decided for the user. Called once a build.
-    pub(super) fn log_decisions(&self, values: &Values) {
+    /// What was decided for the user, and an operator should hear of (INIT-02, CONF-15).
+    pub(super) fn decisions(&self, values: &Values) -> Vec<String> {
+        let mut decisions = Vec::new();
         if let Some(key) = self.connect.promoted_by {
-            log::warn!(
-                "{key} is set: the initial connect retries (sync); initial_connect_retry=off keeps it to one round"
-            );
+            decisions.push(format!(
+                "{key} is set, so the initial connect retries (sync); initial_connect_retry=off keeps it to one round"
+            ));
         }
-        let asked = values.millis(Key::ReconnectMaxBackoffMillis);
+        let asked = values.millis(Key::ReconnectMaxBackoffMillis).max(Duration::from_millis(1));
         if asked < self.reconnect.max_backoff {
-            let used = self.reconnect.max_backoff.as_millis();
-            log::warn!(
-                "reconnect_max_backoff_millis is below reconnect_initial_backoff_millis and raised to {used}"
-            );
+            decisions.push(format!(
+                "reconnect_max_backoff_millis {} is below reconnect_initial_backoff_millis and raised to {}",
+                values.text_of(Key::ReconnectMaxBackoffMillis),
+                self.reconnect.max_backoff.as_millis()
+            ));
         }
+        decisions
     }
 }
 

@@ -192,7 +192,7 @@ impl Config {
     pub(crate) fn ingest(&self) -> Result<IngestConfig> {
         let values = self.values(&[Side::Common, Side::Ingest])?;
         let config = IngestConfig::new(&values)?;
-        config.log_decisions(&values);
+        warn_of(&config.decisions(&values));
         Ok(config)
     }
 
@@ -205,7 +205,7 @@ impl Config {
     pub(crate) fn pool(&self) -> Result<PoolConfig> {
         let values = self.values(&[Side::Common, Side::Ingest, Side::Query, Side::Pool])?;
         let config = PoolConfig::new(&values)?;
-        config.ingest.log_decisions(&values);
+        warn_of(&config.ingest.decisions(&values));
         Ok(config)
     }
 
@@ -257,6 +257,11 @@ impl fmt::Debug for Config {
             Err(_) => f.write_str(")"),
         }
     }
+}
+
+/// Once a build.
+fn warn_of(decisions: &[String]) {
+    decisions.iter().for_each(|decision| log::warn!("{decision}"));
 }
 
 /// The body of the fuzz target for connect strings (SEC-04): any text gives settings or an error.

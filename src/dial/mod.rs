@@ -2,6 +2,8 @@
 //!
 //! [`crate::health`] decides whom to try and what an answer means; here the attempts are made.
 
+pub(crate) mod setup;
+
 use crate::config::{Endpoint, Target};
 use crate::error::{EndpointFailure, Error, ErrorKind};
 use crate::health::{Exhausted, Failure, Round, Tracker};

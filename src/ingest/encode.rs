@@ -3,12 +3,12 @@
 use super::buffer::Buffer;
 use super::column::{Column, Values};
 use super::table::Table;
-use crate::store::SymbolLog;
 use crate::value::DecimalWidth;
 use crate::wire::frame::{self, Flags};
 use crate::wire::ingress::column as wire;
 use crate::wire::ingress::table::{self as block, DESIGNATED, FLAGS};
 use crate::wire::sink::Sink;
+use crate::wire::symbols;
 use crate::wire::types::ColumnType;
 use crate::wire::varint;
 use std::ops::Range;
@@ -190,13 +190,14 @@ fn measure(buffer: &Buffer, table: &Table, rows: Range<usize>, symbols: Range<u3
 
 fn write_frame<'a>(
     parts: impl Iterator<Item = (&'a Table, Range<usize>)>,
-    symbols: Range<u32>,
+    new: Range<u32>,
     deferred: bool,
     buffer: &Buffer,
     sink: &mut Sink<'_>,
 ) {
     let frame = frame::open(sink);
-    put_delta(&buffer.symbols.log, symbols, sink);
+    let entries = buffer.symbols.log.wire(new.start, new.end);
+    symbols::put_delta(new.start.into(), new.len() as u64, entries, sink);
     let mut blocks = 0;
     for (table, rows) in parts {
         put_block(table, rows, sink);
@@ -205,14 +206,6 @@ fn write_frame<'a>(
     }
     let flags = if deferred { FLAGS.with(Flags::DEFER_COMMIT) } else { FLAGS };
     frame.close(sink, flags, blocks);
-}
-
-fn put_delta(log: &SymbolLog, symbols: Range<u32>, sink: &mut Sink<'_>) {
-    sink.varint(symbols.start.into());
-    sink.varint(symbols.len() as u64);
-    for entries in log.wire(symbols.start, symbols.end) {
-        sink.put(entries);
-    }
 }
 
 fn put_block(table: &Table, rows: Range<usize>, sink: &mut Sink<'_>) {
@@ -370,8 +363,7 @@ fn column_bytes(column: &Column, rows: &Range<usize>, symbols_end: &mut u32) -> 
             if !ids.is_empty() {
                 *symbols_end = (*symbols_end).max(largest + 1);
             }
-            // The encoder reserves by the bits of all ids together.
-            wire::symbols_max_len(row_count, count, u32::MAX >> largest.leading_zeros().min(31))
+            wire::symbols_max_len(row_count, count, largest)
         }
         Values::Timestamp(_) | Values::TimestampNanos(_) => wire::timestamps_max_len(row_count, count),
         Values::Geohash(geohashes) => {

@@ -2,19 +2,18 @@
 
 use super::autoflush::AutoFlush;
 use super::buffer::Buffer;
+use super::delivery::UNKNOWN_CAP_BYTES;
 use super::encode::{self, MAX_GROUP_ROWS, Plan};
-use super::io_loop::IoThread;
+use super::io_loop::Thread;
 use super::rows::Row;
 use super::shared::Shared;
+use super::snapshot::{Counters, Health, LinkState};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Appender, Fsn, Outcome, Refused};
 use crate::time::{Clock, Deadline};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The frame limit while no server has told its cap, and the share of a cap that frames use (FLUSH-03).
-const UNKNOWN_CAP_BYTES: usize = 1_992_294;
+use std::time::{Duration, Instant};
 
 /// How long stopping the I/O thread may take beyond a time-out (FLUSH-14).
 const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -34,7 +33,7 @@ const COLUMN_HEAD_BYTES: usize = 130;
 ///
 /// ```no_run
 /// use qwp::{Sender, TimestampNanos};
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 ///
 /// let mut sender = Sender::from_conf("ws::addr=localhost:9000;")?;
 /// sender
@@ -60,7 +59,7 @@ pub struct Sender {
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Arc<dyn Clock>,
     settings: Settings,
-    io: Option<IoThread>,
+    io: Option<Thread>,
     state: State,
 }
 
@@ -68,8 +67,8 @@ pub struct Sender {
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) append_deadline: Duration,
-    /// `None` skips the wait.
-    pub(crate) close_timeout: Option<Duration>,
+    /// Zero skips the wait.
+    pub(crate) close_timeout: Duration,
     pub(crate) transaction: bool,
 }
 
@@ -89,7 +88,7 @@ impl Sender {
         shared: Arc<Shared>,
         clock: Arc<dyn Clock>,
         settings: Settings,
-        io: Option<IoThread>,
+        io: Option<Thread>,
     ) -> Sender {
         Sender {
             buffer,
@@ -194,20 +193,20 @@ impl Sender {
             return Ok(());
         }
         let flushed = self.flush_for_close();
-        let timeout = self.settings.close_timeout.filter(|timeout| !timeout.is_zero());
-        if let (Some(last), Some(timeout)) = (self.shared.ledger.published(), timeout) {
-            let deadline = Deadline::after(self.clock.now(), timeout);
+        if let Some(last) = self.shared.ledger.published() {
+            let deadline = Deadline::after(self.clock.now(), self.settings.close_timeout);
             // What is left is counted below, for every way in which the wait can end.
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }
         let told = self.state == State::ToldTerminal;
         self.state = State::Closed;
-        if let Some(io) = self.io.take() {
-            self.shared.ledger.end();
-            io.stop(STOP_GRACE);
+        if let Some(mut io) = self.io.take()
+            && !io.stop(STOP_GRACE)
+        {
+            log::error!("the I/O thread did not end within {} ms and is left behind", STOP_GRACE.as_millis());
         }
         match self.shared.terminal() {
-            Some(terminal) if !told => return Err(terminal),
+            Some(terminal) if !told => return Err(terminal.clone()),
             _ => flushed?,
         }
         match self.shared.ledger.unacked() {
@@ -242,10 +241,38 @@ impl Sender {
         self.shared.was_ever_connected()
     }
 
+    /// How the sender is doing: whether there is a connection, since when there is none, and why.
+    pub fn health(&self) -> Health {
+        self.shared.link.health(self.clock.now())
+    }
+
+    /// What the sender has done since it was built.
+    pub fn counters(&self) -> Counters {
+        self.shared.tally.read()
+    }
+
+    /// What keeps the server from acknowledging, for the texts of errors (PUB-15).
+    fn link_text(&self) -> String {
+        let health = self.health();
+        let failure = health.last_failure.map_or_else(String::new, |e| format!("; last failure: {e}"));
+        let endpoint = health.endpoint.unwrap_or_default();
+        match (health.state, health.outage) {
+            (LinkState::Connected, _) => {
+                format!("connected to {endpoint}: the server is slower than the producer")
+            }
+            (_, Some(outage)) => format!(
+                "no connection for {:.1} s, {} rounds over the endpoints failed{failure}",
+                outage.as_secs_f64(),
+                health.failed_rounds
+            ),
+            (_, None) => format!("no connection{failure}"),
+        }
+    }
+
     /// Whether a producer call makes sense.
     #[inline]
     pub(super) fn check_usable(&mut self) -> Result<()> {
-        if self.state == State::Open && !self.shared.is_terminal() {
+        if self.state == State::Open && self.shared.terminal().is_none() {
             return Ok(());
         }
         Err(self.unusable())
@@ -254,12 +281,11 @@ impl Sender {
     #[cold]
     fn unusable(&mut self) -> Error {
         match self.shared.terminal() {
-            _ if self.state == State::Closed => closed(),
-            Some(terminal) => {
+            Some(terminal) if self.state != State::Closed => {
                 self.state = State::ToldTerminal;
-                terminal
+                terminal.clone()
             }
-            None => closed(),
+            _ => closed(),
         }
     }
 
@@ -322,12 +348,13 @@ impl Sender {
 
     /// The largest message that may be sent now.
     fn row_limit(&self) -> usize {
-        self.shared.message_cap().unwrap_or(UNKNOWN_CAP_BYTES).min(self.appender.max_frame())
+        let by_server = self.shared.cap().unwrap_or(UNKNOWN_CAP_BYTES as u64);
+        usize::try_from(by_server).unwrap_or(usize::MAX).min(self.appender.max_frame())
     }
 
     /// The size that frames are cut to (FLUSH-03).
     fn frame_limit(&self) -> usize {
-        let by_server = self.shared.message_cap().map_or(UNKNOWN_CAP_BYTES, |cap| cap / 10 * 9);
+        let by_server = usize::try_from(self.shared.frame_limit()).unwrap_or(usize::MAX);
         by_server.min(self.appender.max_frame() / 2)
     }
 
@@ -358,7 +385,10 @@ impl Sender {
         self.published_symbols = plan.symbols_after(frames.clone());
         let count = frames.len();
         plan.stored(frames, &mut self.buffer);
-        self.shared.counters.published(count, bytes, rows - self.buffer.rows);
+        let tally = &self.shared.tally;
+        tally.frames_published.add(count as u64);
+        tally.bytes_published.add(bytes as u64);
+        tally.rows_published.add((rows - self.buffer.rows) as u64);
         self.shared.wake.notify();
         Ok(())
     }
@@ -377,16 +407,22 @@ impl Sender {
             match self.shared.ledger.wait_room(epoch, deadline, &*self.clock) {
                 Outcome::Reached => {}
                 Outcome::TimedOut => {
-                    self.shared.counters.stalled(self.clock.now().saturating_duration_since(start));
+                    self.count_stall(start);
                     return Err(self.back_pressure());
                 }
                 Outcome::Ended => return Err(self.unusable()),
             }
         }
         if let Some(start) = since {
-            self.shared.counters.stalled(self.clock.now().saturating_duration_since(start));
+            self.count_stall(start);
         }
         Ok(())
+    }
+
+    fn count_stall(&self, start: Instant) {
+        let stalled = self.clock.now().saturating_duration_since(start);
+        self.shared.tally.stalls.add(1);
+        self.shared.tally.stalled_nanos.add(u64::try_from(stalled.as_nanos()).unwrap_or(u64::MAX));
     }
 
     fn append(&mut self, plan: &Plan, frames: Range<usize>) -> Result<usize> {
@@ -412,10 +448,7 @@ impl Sender {
             Outcome::Reached => Ok(()),
             Outcome::TimedOut => Err(Error::new(ErrorKind::Timeout, "not acknowledged in time")
                 .with("frames left", self.shared.ledger.unacked())
-                .because(format!(
-                    "{}; the rows are stored and stay on their way",
-                    self.shared.link_text(self.clock.now())
-                ))
+                .because(format!("{}; the rows are stored and stay on their way", self.link_text()))
                 .doubtful()),
             Outcome::Ended => Err(self.unusable()),
         }
@@ -429,7 +462,7 @@ impl Sender {
                 .with("rows", rows)
                 .because("under transaction=on only flush publishes rows"));
         }
-        if self.shared.is_terminal() { Ok(()) } else { self.publish() }
+        if self.shared.terminal().is_some() { Ok(()) } else { self.publish() }
     }
 
     #[cold]
@@ -443,7 +476,7 @@ impl Sender {
             .with("acked", show(ledger.acked()))
             .because(format!(
                 "{}; the rows stay in the buffer: flush again, or raise sf_max_total_bytes",
-                self.shared.link_text(self.clock.now())
+                self.link_text()
             ))
     }
 
@@ -453,7 +486,7 @@ impl Sender {
             .with("frames left", frames)
             .because(format!(
                 "{}; what the server did not get is lost, as the store is in memory",
-                self.shared.link_text(self.clock.now())
+                self.link_text()
             ))
             .doubtful()
     }

@@ -1,6 +1,7 @@
 //! The producer's half without its thread: rows in, frames out, decoded again.
 
 mod cells;
+mod columns;
 mod limits;
 mod rows;
 mod splitting;
@@ -11,7 +12,7 @@ use super::interner::{Bounds, Interner};
 use super::sender::{Sender, Settings};
 use super::shared::Shared;
 use super::table::NameRules;
-use crate::store::{self, Cursor};
+use crate::store::{self, Cursor, Fsn};
 use crate::time::SystemClock;
 use crate::value::TimestampNanos;
 use crate::wire::ingress::decode::{self, Cell};
@@ -23,6 +24,8 @@ use std::time::Duration;
 pub(super) struct Producer {
     pub(super) sender: Sender,
     cursor: Cursor,
+    /// The first frame that was not looked at.
+    next: Fsn,
     dictionary: Vec<String>,
 }
 
@@ -81,21 +84,20 @@ impl Producer {
         let buffer = Buffer::new(Interner::new(log, 7, options.symbols), rules, options.max_buf_bytes, 7);
         let settings = Settings {
             append_deadline: Duration::ZERO,
-            close_timeout: None,
+            close_timeout: Duration::ZERO,
             transaction: options.transaction,
         };
-        let shared = Arc::new(Shared::for_tests(ledger));
+        let shared = Arc::new(Shared::new(ledger, &SystemClock).unwrap());
         let sender =
             Sender::new(buffer, appender, options.auto_flush, shared, Arc::new(SystemClock), settings, None);
-        Producer { sender, cursor, dictionary: Vec::new() }
+        Producer { sender, cursor, next: Fsn::FIRST, dictionary: Vec::new() }
     }
 
     /// The frames published since the last look.
     pub(super) fn frames(&mut self) -> Vec<Decoded> {
         let mut frames = Vec::new();
-        while let Some((_, bytes)) = self.cursor.peek() {
-            let bytes = bytes.to_vec();
-            self.cursor.advance();
+        while let Some(bytes) = self.cursor.frame(self.next).map(<[u8]>::to_vec) {
+            self.next = self.next.next();
             frames.push(self.decode(&bytes));
         }
         frames
@@ -177,13 +179,13 @@ impl Producer {
 
     pub(super) fn frames_without_rows(&mut self) -> Vec<Outline> {
         let mut outlines = Vec::new();
-        while let Some((_, bytes)) = self.cursor.peek() {
+        while let Some(bytes) = self.cursor.frame(self.next) {
             let message = decode::message(bytes).unwrap();
             let rows_by_table =
                 message.blocks.iter().map(|block| (block.name.to_owned(), block.row_count)).collect();
             let deferred = message.flags.has(crate::wire::frame::Flags::DEFER_COMMIT);
             outlines.push(Outline { deferred, rows_by_table });
-            self.cursor.advance();
+            self.next = self.next.next();
         }
         outlines
     }

@@ -194,6 +194,7 @@ fn encoding(asked: &Asked<'_>, head: &Head) -> Result<bool, String> {
 }
 
 /// Body of a fuzz target: an answer means the same in any pieces, and nothing panics (CONN-12, SEC-04).
+#[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_upgrade(data: &[u8]) {
     let Some((&cut, bytes)) = data.split_first() else { return };
     let whole = read_all(bytes, usize::MAX);
@@ -203,6 +204,7 @@ pub(crate) fn fuzz_upgrade(data: &[u8]) {
 
 /// The outcome of an answer that comes in pieces, and what is left behind its head; `None` if it is
 /// not complete. For tests and the fuzz target.
+#[cfg(any(test, fuzzing))]
 fn read_all(bytes: &[u8], piece: usize) -> Option<(Result<Upgrade, String>, Vec<u8>)> {
     let asked = Asked { key: "dGhlIHNhbXBsZSBub25jZQ==", direction: Direction::Egress, durable_ack: false };
     let mut reader = HeadReader::new();

@@ -1,7 +1,7 @@
 //! CONF-13: the TLS keys.
 
 use super::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/config/root.pem");
 
@@ -57,6 +57,7 @@ fn conf_13_a_build_without_tls_refuses_wss_naming_the_feature() {
 #[cfg(feature = "tls")]
 mod enabled {
     use super::*;
+    use std::path::Path;
 
     fn roots(settings: &str) -> TlsRoots {
         query(&format!("wss::addr=h;{settings}")).common.tls.roots

@@ -44,6 +44,28 @@ fn conf_15_an_ingest_maximum_below_the_initial_backoff_is_raised() {
     );
 }
 
+/// CONF-15, INIT-02: what is logged when a client is built, and that nothing else is.
+#[test]
+fn init_02_conf_15_what_is_decided_for_the_user_is_said() {
+    let decisions = |settings: &str| {
+        let config = Config::parse(&format!("ws::addr=h;{settings}")).unwrap();
+        let values = Values::read(&config, &[Side::Common, Side::Ingest]).unwrap();
+        IngestConfig::new(&values).unwrap().decisions(&values)
+    };
+    for settings in [
+        "",
+        "initial_connect_retry=sync;reconnect_max_backoff_millis=100",
+        "initial_connect_retry=off;reconnect_initial_backoff_millis=0;reconnect_max_backoff_millis=0",
+    ] {
+        assert!(decisions(settings).is_empty(), "{settings}");
+    }
+    let both = decisions("reconnect_max_backoff_millis=10");
+    assert!(both[0].contains("reconnect_max_backoff_millis is set, so the initial connect retries (sync)"));
+    assert!(both[1].contains("reconnect_max_backoff_millis 10 is below"), "{both:?}");
+    assert!(both[1].ends_with("raised to 100"), "{both:?}");
+    assert_eq!(both.len(), 2);
+}
+
 /// CONF-15, trial C01.
 #[test]
 fn conf_15_auto_flush_off_wins() {

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "test data is small")]
+
 use super::*;
 use proptest::prelude::*;
 
