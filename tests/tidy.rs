@@ -373,7 +373,9 @@ fn acts(code: &str, name: &str) -> bool {
     impls.iter().any(|(_, lines)| of(lines[0]) && lines.iter().any(|line| line.contains("&mut self")))
 }
 
-const CHECKS: &[(&str, fn(&Source) -> Vec<String>)] = &[
+type Check = fn(&Source) -> Vec<String>;
+
+const CHECKS: &[(&str, Check)] = &[
     ("layers", check_layers),
     ("forbidden words", check_forbidden),
     ("std only", check_std_only),
@@ -435,7 +437,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Findings of one check in a file made up here.
-fn findings(check: fn(&Source) -> Vec<String>, path: &str, text: &str) -> usize {
+fn findings(check: Check, path: &str, text: &str) -> usize {
     check(&Source::new(path, text)).len()
 }
 
