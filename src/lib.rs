@@ -15,6 +15,7 @@ mod value;
 mod wire;
 
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use ingest::snapshot::{Counters, Health, LinkState, ServerErrors};
 pub use store::Fsn;
 pub use value::{
     Date, Decimal, DecimalWidth, Geohash, Long256, Timestamp, TimestampMicros, TimestampNanos, Uuid,
