@@ -158,7 +158,12 @@ fn pub_13_a_group_that_can_never_fit_is_told_from_one_that_has_to_wait() {
     assert!(matches!(appender.begin(&[60, 60]), Err(Refused::Full { .. })));
     append(&mut appender, &[&[3; 60]]).unwrap();
     while walk.next().is_some() {}
+    walk.ack(&ledger, 1);
+    let Err(Refused::Full { epoch }) = appender.reserve(&[60, 60]) else { panic!("no room yet") };
+    let at_once = Deadline::at(SystemClock.now());
+    assert_eq!(ledger.wait_room(epoch, at_once, &SystemClock), Outcome::TimedOut);
     walk.ack(&ledger, 2);
+    assert_eq!(ledger.wait_room(epoch, at_once, &SystemClock), Outcome::Reached);
     // Everything is acknowledged: the segment being written to makes room as well.
     append(&mut appender, &[&[4; 60], &[5; 60]]).unwrap();
     assert_eq!(walk.next(), Some((3, vec![4; 60])));

@@ -362,6 +362,19 @@ fn rep_02_a_frame_that_would_be_read_with_wrong_symbols_is_never_sent() {
 }
 
 #[test]
+fn rep_02_the_last_look_is_at_the_frame_itself() {
+    let mut scene = Scene::new();
+    scene.blocked = true;
+    scene.frame(true, 0, 0, 10).frame(false, 0, 0, 10).settle().up();
+    assert_eq!(scene.said(), ["connect", "f0"]);
+    // Other bytes than those that were seen when the group began.
+    scene.store.frames[1].facts.delta_start = 1;
+    scene.delivery.on_sent(scene.now);
+    scene.settle();
+    assert_eq!(scene.said(), ["terminal", "drop kept 1000"]);
+}
+
+#[test]
 fn a_damaged_frame_is_terminal_and_named() {
     let mut scene = Scene::sent(1);
     scene.store.damaged = Some(1);

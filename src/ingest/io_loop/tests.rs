@@ -1,6 +1,7 @@
 //! The real thread over socket pairs.
 
 mod net;
+mod turns;
 
 use super::*;
 use crate::config::Endpoint;
