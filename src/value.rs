@@ -16,7 +16,7 @@ mod uuid;
 
 pub use decimal::{Decimal, DecimalWidth};
 pub use geohash::Geohash;
-pub use input::{Nullable, Text, TimestampValue};
+pub use input::{Bytes, Nullable, Text, TimestampValue};
 pub use long256::Long256;
 pub use time::{Date, Timestamp, TimestampMicros, TimestampNanos};
 pub use uuid::Uuid;

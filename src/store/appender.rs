@@ -66,8 +66,8 @@ impl Appender {
         }
         let mut needed = self.segments_for(self.open.as_ref().map_or(0, Open::room), bounds);
         if needed as u64 > self.ledger.segments_left() {
-            let segments = self.segments_for(0, bounds) as u64;
-            let segments_max = self.ledger.segments_max();
+            let from_scratch = self.segments_for(0, bounds);
+            let (segments, segments_max) = (from_scratch as u64, self.ledger.segments_max());
             if segments > segments_max {
                 return Err(Refused::NeverFits { segments, segments_max });
             }
@@ -75,7 +75,7 @@ impl Appender {
                 return Err(Refused::Full { epoch });
             }
             self.ring.clear(self.open.take(), &self.ledger);
-            needed = segments as usize;
+            needed = from_scratch;
         }
         while self.spares.len() < needed {
             let block = self.ring.reuse().or_else(|| Writer::heap(self.segment_bytes));

@@ -1,4 +1,4 @@
-//! The I/O thread's half: the next frame to send, any unacknowledged frame, and trim.
+//! The I/O thread's half: any unacknowledged frame by its number, and trim.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::ledger::Ledger;
 use super::ring::Ring;
 use super::segment::Indexed;
 
-/// Reads published frames in order. One exists for each store.
+/// Reads published frames. One exists for each store.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     ledger: Arc<Ledger>,
@@ -18,36 +18,11 @@ pub(crate) struct Cursor {
     segments: VecDeque<Indexed>,
     /// Where in `segments` the last frame was found: a guess for the next one.
     at: usize,
-    next: Fsn,
 }
 
 impl Cursor {
     pub(super) fn new(ledger: Arc<Ledger>, ring: Arc<Ring>) -> Cursor {
-        Cursor { ledger, ring, segments: VecDeque::new(), at: 0, next: Fsn::FIRST }
-    }
-
-    /// The number of the next frame, published or not.
-    #[inline]
-    pub(crate) fn next(&self) -> Fsn {
-        self.next
-    }
-
-    /// The next frame, if it is published.
-    #[inline]
-    pub(crate) fn peek(&mut self) -> Option<(Fsn, &[u8])> {
-        let fsn = self.next;
-        self.frame(fsn).map(|payload| (fsn, payload))
-    }
-
-    /// Goes on to the frame behind the next one.
-    #[inline]
-    pub(crate) fn advance(&mut self) {
-        self.next = self.next.next();
-    }
-
-    /// Makes `fsn` the next frame: one that is not acknowledged.
-    pub(crate) fn rewind_to(&mut self, fsn: Fsn) {
-        self.next = fsn;
+        Cursor { ledger, ring, segments: VecDeque::new(), at: 0 }
     }
 
     /// Any published frame that is not acknowledged.

@@ -41,6 +41,7 @@ pub(crate) fn frame(segment: &[u8], offset: usize) -> Option<(&[u8], usize)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "test data is small")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

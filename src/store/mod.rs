@@ -25,7 +25,7 @@ pub(crate) use appender::{Appender, Group, Refused};
 pub(crate) use cursor::Cursor;
 pub use fsn::Fsn;
 pub(crate) use ledger::{Ledger, Outcome};
-pub(crate) use symbols::{Extent, SymbolLog, SymbolMirror, symbols};
+pub(crate) use symbols::{SymbolLog, SymbolMirror, symbols};
 
 use std::sync::Arc;
 

@@ -155,6 +155,7 @@ impl Block {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "test data is small")]
 mod tests {
     use super::*;
 

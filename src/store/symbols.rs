@@ -64,6 +64,10 @@ struct Draft {
 impl SymbolLog {
     /// Entries, provisional ones included: the id of the next one.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "places count entries of a byte at least within 4 GiB"
+    )]
     pub(crate) fn len(&self) -> u32 {
         self.places.len() as u32
     }
@@ -186,7 +190,7 @@ pub(crate) struct SymbolMirror {
     shared: Arc<Shared>,
     /// Those of the shared chunks that were needed so far.
     chunks: Vec<Chunk>,
-    /// Where the last extent ended: catch-up goes on from there.
+    /// Where the last look began: the next one is often near.
     at: Place,
 }
 
@@ -198,82 +202,52 @@ struct Place {
     offset: usize,
 }
 
-/// Consecutive entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Extent {
-    /// Id of the first entry.
-    pub(crate) from: u32,
-    /// Id behind the last entry.
-    pub(crate) to: u32,
-    /// What they take on the wire.
-    pub(crate) bytes: usize,
-    start: Place,
-}
-
 impl SymbolMirror {
     /// Entries that published frames may use.
     pub(crate) fn len(&self) -> u32 {
         self.shared.published.load(Ordering::Acquire)
     }
 
-    /// As many of the entries `from..to` as take at most `bytes_max` on the wire. Empty if not even
-    /// the first one fits, or none of them is published.
-    pub(crate) fn extent(&mut self, from: u32, to: u32, bytes_max: usize) -> Extent {
+    /// The entries from id `from` on as they travel: up to id `to`, or to the end of a chunk if that
+    /// comes first. Empty if none of them is published.
+    pub(crate) fn entries(&mut self, from: u32, to: u32) -> &[u8] {
         let to = to.min(self.len());
-        self.learn();
-        let start = self.seek(from, to);
-        let mut end = start;
-        let mut bytes = 0;
-        while start.id == from && end.id < to {
-            let Some(next) = self.behind(end) else { break };
-            let entry = next.offset - if next.chunk == end.chunk { end.offset } else { 0 };
-            if bytes + entry > bytes_max {
-                break;
-            }
-            bytes += entry;
-            end = next;
+        if from >= to {
+            return &[];
         }
-        self.at = end;
-        Extent { from, to: end.id.max(from), bytes, start }
+        self.learn();
+        self.at = self.seek(from);
+        let end = match self.chunks.get(self.at.chunk + 1) {
+            Some(next) if next.first <= to => self.published(self.at.chunk).len(),
+            _ => self.walk(self.at, to).offset,
+        };
+        self.published(self.at.chunk).get(self.at.offset..end).unwrap_or_default()
     }
 
-    /// The bytes of an extent, in few pieces.
-    pub(crate) fn pieces(&self, extent: &Extent) -> impl Iterator<Item = &[u8]> {
-        let mut left = extent.bytes;
-        let mut offset = extent.start.offset;
-        self.chunks.iter().skip(extent.start.chunk).map_while(move |chunk| {
-            let rest = chunk.reader.published().get(offset..).unwrap_or_default();
-            let piece = rest.get(..left).unwrap_or(rest);
-            offset = 0;
-            left -= piece.len();
-            (!piece.is_empty() || left > 0).then_some(piece)
-        })
-    }
-
-    /// The place of entry `id`, or of `to` if that comes first.
-    fn seek(&self, id: u32, to: u32) -> Place {
+    /// The place of a published entry.
+    fn seek(&self, id: u32) -> Place {
         let behind = self.chunks.partition_point(|chunk| chunk.first <= id);
         let chunk = behind.saturating_sub(1);
         let first = self.chunks.get(chunk).map_or(0, |chunk| chunk.first);
-        let near = first.max(self.at.id) <= id && self.at.id >= first;
-        let mut at = if near { self.at } else { Place { id: first, chunk, offset: 0 } };
-        while at.id < id.min(to) {
-            let Some(next) = self.behind(at) else { break };
-            at = next;
-        }
-        at
+        let near = self.at.chunk == chunk && (first..=id).contains(&self.at.id);
+        self.walk(if near { self.at } else { Place { id: first, chunk, offset: 0 } }, id)
     }
 
-    /// Where the entry behind that at `place` begins, in the chunk in which that one ends.
-    fn behind(&self, mut place: Place) -> Option<Place> {
-        let next_chunk = place.chunk + 1;
-        if self.chunks.get(next_chunk).is_some_and(|chunk| chunk.first <= place.id) {
-            place = Place { id: place.id, chunk: next_chunk, offset: 0 };
+    /// Goes on to entry `id` of the same chunk, or to the chunk's end.
+    fn walk(&self, mut place: Place, id: u32) -> Place {
+        let bytes = self.published(place.chunk);
+        while place.id < id
+            && let Some(Ok((length, length_bytes))) = bytes.get(place.offset..).map(varint::decode)
+            && let Ok(length) = usize::try_from(length)
+        {
+            place.offset += length_bytes + length;
+            place.id += 1;
         }
-        let bytes = self.chunks.get(place.chunk)?.reader.published();
-        let (length, length_bytes) = varint::decode(bytes.get(place.offset..)?).ok()?;
-        let end = place.offset.checked_add(length_bytes)?.checked_add(usize::try_from(length).ok()?)?;
-        (end <= bytes.len()).then_some(Place { id: place.id + 1, chunk: place.chunk, offset: end })
+        place
+    }
+
+    fn published(&self, chunk: usize) -> &[u8] {
+        self.chunks.get(chunk).map_or(&[], |chunk| chunk.reader.published())
     }
 
     /// Takes over the chunks that came since.

@@ -1,3 +1,5 @@
+#![expect(clippy::cast_possible_truncation, reason = "test data is small")]
+
 use super::*;
 use crate::time::{Clock, Deadline, SystemClock};
 use proptest::prelude::*;
@@ -5,8 +7,10 @@ use std::thread::scope;
 use std::time::Duration;
 
 /// Segments of 100 bytes: 76 for envelopes and payloads, so 68 for the largest payload.
-fn store(segments: u64) -> (Appender, Cursor, Arc<Ledger>) {
-    memory(Config { segment_bytes: 100, total_bytes: segments * 100 }).unwrap()
+fn store(segments: u64) -> (Appender, Walk, Arc<Ledger>) {
+    let config = Config { segment_bytes: 100, total_bytes: segments * 100 };
+    let (appender, cursor, ledger) = memory(config).unwrap();
+    (appender, Walk { cursor, at: 0 }, ledger)
 }
 
 fn append(appender: &mut Appender, payloads: &[&[u8]]) -> std::result::Result<Fsn, Refused> {
@@ -19,17 +23,23 @@ fn append(appender: &mut Appender, payloads: &[&[u8]]) -> std::result::Result<Fs
     Ok(group.publish())
 }
 
-fn next(cursor: &mut Cursor) -> Option<(i64, Vec<u8>)> {
-    let next = cursor.peek().map(|(fsn, payload)| (fsn.as_i64(), payload.to_vec()));
-    if next.is_some() {
-        cursor.advance();
-    }
-    next
+/// A cursor, and the number of the frame to read next.
+struct Walk {
+    cursor: Cursor,
+    at: i64,
 }
 
-fn ack(cursor: &mut Cursor, ledger: &Ledger, fsn: i64) {
-    ledger.ack(Fsn::new(fsn).unwrap());
-    cursor.trim();
+impl Walk {
+    fn next(&mut self) -> Option<(i64, Vec<u8>)> {
+        let payload = self.cursor.frame(Fsn::new(self.at).unwrap())?.to_vec();
+        self.at += 1;
+        Some((self.at - 1, payload))
+    }
+
+    fn ack(&mut self, ledger: &Ledger, fsn: i64) {
+        ledger.ack(Fsn::new(fsn).unwrap());
+        self.cursor.trim();
+    }
 }
 
 #[test]
@@ -48,20 +58,20 @@ fn pub_13_sizes_that_do_not_work_are_refused() {
 
 #[test]
 fn frames_come_out_in_order_byte_for_byte() {
-    let (mut appender, mut cursor, ledger) = store(4);
-    assert_eq!((cursor.peek(), ledger.published(), ledger.acked()), (None, None, None));
+    let (mut appender, mut walk, ledger) = store(4);
+    assert_eq!((walk.next(), ledger.published(), ledger.acked()), (None, None, None));
     assert_eq!(append(&mut appender, &[b"one"]).unwrap().as_i64(), 0);
     assert_eq!(append(&mut appender, &[b"two", b"three"]).unwrap().as_i64(), 2);
     assert_eq!(ledger.published(), Fsn::new(2));
     for (fsn, payload) in [(0, "one"), (1, "two"), (2, "three")] {
-        assert_eq!(next(&mut cursor), Some((fsn, payload.into())));
+        assert_eq!(walk.next(), Some((fsn, payload.into())));
     }
-    assert_eq!(next(&mut cursor), None);
+    assert_eq!(walk.next(), None);
 }
 
 #[test]
 fn pub_06_a_group_that_is_dropped_leaves_nothing() {
-    let (mut appender, mut cursor, ledger) = store(4);
+    let (mut appender, mut walk, ledger) = store(4);
     append(&mut appender, &[&[1; 28]]).unwrap();
     let mut group = appender.begin(&[28, 28, 28]).unwrap();
     for _ in 0..3 {
@@ -72,31 +82,31 @@ fn pub_06_a_group_that_is_dropped_leaves_nothing() {
     assert_eq!((ledger.published(), ledger.bytes_used()), (Fsn::new(0), 100));
     append(&mut appender, &[&[2; 28], &[3; 28]]).unwrap();
     for (fsn, byte) in [(0, 1), (1, 2), (2, 3)] {
-        assert_eq!(next(&mut cursor), Some((fsn, vec![byte; 28])));
+        assert_eq!(walk.next(), Some((fsn, vec![byte; 28])));
     }
-    assert_eq!(next(&mut cursor), None);
+    assert_eq!(walk.next(), None);
     assert_eq!(ledger.bytes_used(), 200);
 }
 
 #[test]
 fn a_group_over_several_segments_appears_at_once() {
-    let (mut appender, mut cursor, ledger) = store(4);
+    let (mut appender, mut walk, ledger) = store(4);
     let mut group = appender.begin(&[60, 60, 60]).unwrap();
     for byte in 1..=3 {
         group.frame(60).unwrap().fill(byte);
         group.seal(60);
     }
-    assert_eq!((cursor.peek(), ledger.published()), (None, None));
+    assert_eq!((walk.next(), ledger.published()), (None, None));
     assert_eq!(group.publish().as_i64(), 2);
     assert_eq!(ledger.bytes_used(), 300);
     for byte in 1..=3 {
-        assert_eq!(next(&mut cursor), Some((i64::from(byte) - 1, vec![byte; 60])));
+        assert_eq!(walk.next(), Some((i64::from(byte) - 1, vec![byte; 60])));
     }
 }
 
 #[test]
 fn frames_shorter_than_their_bounds_always_fit_what_was_reserved() {
-    let (mut appender, _cursor, _ledger) = store(100);
+    let (mut appender, _walk, _ledger) = store(100);
     for lengths in [[1_usize, 68, 1, 68], [68, 1, 68, 1], [34, 1, 34, 68], [60, 8, 1, 1]] {
         let mut group = appender.begin(&[68, 68, 68, 68]).unwrap();
         for length in lengths {
@@ -109,14 +119,14 @@ fn frames_shorter_than_their_bounds_always_fit_what_was_reserved() {
 
 #[test]
 fn fmt_14_the_largest_frame_fits_and_one_byte_more_does_not() {
-    let (mut appender, mut cursor, _ledger) = store(2);
+    let (mut appender, mut walk, _ledger) = store(2);
     assert_eq!(appender.max_frame(), 68);
     assert_eq!(appender.begin(&[1, 69]).unwrap_err(), Refused::FrameTooLarge { bytes: 69, bytes_max: 68 });
     let mut group = appender.begin(&[68]).unwrap();
     group.frame(68).unwrap().fill(7);
     group.seal(68);
     group.publish();
-    assert_eq!(next(&mut cursor), Some((0, vec![7; 68])));
+    assert_eq!(walk.next(), Some((0, vec![7; 68])));
     assert!(appender.begin(&[]).unwrap().frame(69).is_none());
     assert!(appender.begin(&[5]).unwrap().frame(usize::MAX).is_none());
 }
@@ -124,7 +134,7 @@ fn fmt_14_the_largest_frame_fits_and_one_byte_more_does_not() {
 #[test]
 #[should_panic(expected = "FMT-13")]
 fn fmt_13_an_empty_frame_is_never_written() {
-    let (mut appender, _cursor, _ledger) = store(2);
+    let (mut appender, _walk, _ledger) = store(2);
     let mut group = appender.begin(&[5]).unwrap();
     group.frame(5);
     group.seal(0);
@@ -132,7 +142,7 @@ fn fmt_13_an_empty_frame_is_never_written() {
 
 #[test]
 fn pub_13_a_group_that_can_never_fit_is_told_from_one_that_has_to_wait() {
-    let (mut appender, mut cursor, ledger) = store(2);
+    let (mut appender, mut walk, ledger) = store(2);
     append(&mut appender, &[&[1; 60]]).unwrap();
     let never = Refused::NeverFits { segments: 3, segments_max: 2 };
     assert_eq!(appender.begin(&[60, 60, 60]).unwrap_err(), never);
@@ -141,44 +151,44 @@ fn pub_13_a_group_that_can_never_fit_is_told_from_one_that_has_to_wait() {
     assert!(matches!(appender.begin(&[60, 60]), Err(Refused::Full { .. })));
     assert_eq!((ledger.bytes_used(), ledger.bytes_max()), (200, 200));
 
-    while next(&mut cursor).is_some() {}
-    ack(&mut cursor, &ledger, 0);
+    while walk.next().is_some() {}
+    walk.ack(&ledger, 0);
     assert_eq!(ledger.bytes_used(), 100);
     assert!(matches!(appender.begin(&[60, 60]), Err(Refused::Full { .. })));
     append(&mut appender, &[&[3; 60]]).unwrap();
-    while next(&mut cursor).is_some() {}
-    ack(&mut cursor, &ledger, 2);
+    while walk.next().is_some() {}
+    walk.ack(&ledger, 2);
     // Everything is acknowledged: the segment being written to makes room as well.
     append(&mut appender, &[&[4; 60], &[5; 60]]).unwrap();
-    assert_eq!(next(&mut cursor), Some((3, vec![4; 60])));
-    assert_eq!(next(&mut cursor), Some((4, vec![5; 60])));
-    assert_eq!(next(&mut cursor), None);
+    assert_eq!(walk.next(), Some((3, vec![4; 60])));
+    assert_eq!(walk.next(), Some((4, vec![5; 60])));
+    assert_eq!(walk.next(), None);
 }
 
 #[test]
 fn reco_03_any_unacknowledged_frame_can_be_read_again() {
-    let (mut appender, mut cursor, ledger) = store(40);
+    let (mut appender, mut walk, ledger) = store(40);
     for index in 0..50_u8 {
         append(&mut appender, &[&[index; 20]]).unwrap();
     }
-    while next(&mut cursor).is_some() {}
-    ack(&mut cursor, &ledger, 17);
+    while walk.next().is_some() {}
+    walk.ack(&ledger, 17);
     for start in [18, 49, 30, 19] {
-        cursor.rewind_to(Fsn::new(start).unwrap());
+        walk.at = start;
         for index in start..50 {
-            assert_eq!(next(&mut cursor), Some((index, vec![index as u8; 20])));
+            assert_eq!(walk.next(), Some((index, vec![index as u8; 20])));
         }
-        assert_eq!(next(&mut cursor), None);
+        assert_eq!(walk.next(), None);
     }
-    cursor.rewind_to(Fsn::new(18).unwrap());
-    assert_eq!(cursor.frame(Fsn::new(40).unwrap()), Some(&[40; 20][..]));
-    assert_eq!(cursor.frame(Fsn::new(50).unwrap()), None);
-    assert_eq!(next(&mut cursor), Some((18, vec![18; 20])));
+    walk.at = 18;
+    assert_eq!(walk.cursor.frame(Fsn::new(40).unwrap()), Some(&[40; 20][..]));
+    assert_eq!(walk.cursor.frame(Fsn::new(50).unwrap()), None);
+    assert_eq!(walk.next(), Some((18, vec![18; 20])));
 }
 
 #[test]
 fn pub_20_blocks_of_trimmed_segments_are_used_again() {
-    let (mut appender, mut cursor, ledger) = store(3);
+    let (mut appender, mut walk, ledger) = store(3);
     let mut seen = std::collections::HashSet::new();
     for round in 0..50 {
         let mut group = appender.begin(&[60]).unwrap();
@@ -187,8 +197,8 @@ fn pub_20_blocks_of_trimmed_segments_are_used_again() {
         space.fill(round);
         group.seal(60);
         let fsn = group.publish().as_i64();
-        assert_eq!(next(&mut cursor), Some((fsn, vec![round; 60])));
-        ack(&mut cursor, &ledger, fsn);
+        assert_eq!(walk.next(), Some((fsn, vec![round; 60])));
+        walk.ack(&ledger, fsn);
         assert!(ledger.bytes_used() <= 200);
     }
     assert!(seen.len() <= 3, "{} blocks", seen.len());
@@ -196,7 +206,7 @@ fn pub_20_blocks_of_trimmed_segments_are_used_again() {
 
 #[test]
 fn pub_14_a_parked_producer_goes_on_as_soon_as_a_segment_is_trimmed() {
-    let (mut appender, mut cursor, ledger) = store(2);
+    let (mut appender, mut walk, ledger) = store(2);
     append(&mut appender, &[&[0; 60]]).unwrap();
     append(&mut appender, &[&[1; 60]]).unwrap();
     scope(|scope| {
@@ -216,12 +226,12 @@ fn pub_14_a_parked_producer_goes_on_as_soon_as_a_segment_is_trimmed() {
         });
         let mut fsn = 0;
         while fsn < 200 {
-            let Some((seen, payload)) = next(&mut cursor) else {
+            let Some((seen, payload)) = walk.next() else {
                 std::thread::yield_now();
                 continue;
             };
             assert_eq!((seen, payload), (fsn, vec![fsn as u8; 60]));
-            ack(&mut cursor, &ledger, fsn);
+            walk.ack(&ledger, fsn);
             fsn += 1;
         }
     });
@@ -256,7 +266,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn the_store_behaves_like_a_list_of_frames(steps in prop::collection::vec(step(), 1..120)) {
-        let (mut appender, mut cursor, ledger) = store(6);
+        let (mut appender, mut walk, ledger) = store(6);
         let mut model: Vec<Vec<u8>> = Vec::new();
         let (mut at, mut acked) = (0_usize, 0_usize);
         for step in steps {
@@ -282,15 +292,15 @@ proptest! {
                 Step::Read(count) => for _ in 0..count {
                     let want = model.get(at).map(|frame| (at as i64, frame.clone()));
                     at += usize::from(want.is_some());
-                    prop_assert_eq!(next(&mut cursor), want);
+                    prop_assert_eq!(walk.next(), want);
                 },
                 Step::Ack(index) => if at > acked {
                     acked += index.index(at - acked) + 1;
-                    ack(&mut cursor, &ledger, acked as i64 - 1);
+                    walk.ack(&ledger, acked as i64 - 1);
                 },
                 Step::Rewind(index) => {
                     at = acked + index.index(model.len() - acked + 1);
-                    cursor.rewind_to(Fsn::new(at as i64).unwrap());
+                    walk.at = at as i64;
                 }
             }
             prop_assert_eq!(ledger.unacked(), (model.len() - acked) as u64);

@@ -96,6 +96,41 @@ macro_rules! text {
 
 text!(String, Cow<'_, str>, Box<str>, Rc<str>, Arc<str>);
 
+/// Whatever is bytes or none: `[u8]`, `[u8; N]`, `Vec<u8>`, `Cow<[u8]>`, references to these, and `Option`
+/// of each, with `None` as NULL.
+pub trait Bytes: sealed::Bytes {
+    /// The bytes, or `None` for NULL.
+    fn as_bytes(&self) -> Option<&[u8]>;
+}
+
+impl<T: Bytes + ?Sized> Bytes for &T {
+    fn as_bytes(&self) -> Option<&[u8]> {
+        (**self).as_bytes()
+    }
+}
+
+impl<T: Bytes> Bytes for Option<T> {
+    fn as_bytes(&self) -> Option<&[u8]> {
+        self.as_ref().and_then(T::as_bytes)
+    }
+}
+
+macro_rules! bytes {
+    ($([$($p:tt)*] $type:ty),*) => {
+        $(
+            impl<$($p)*> Bytes for $type {
+                fn as_bytes(&self) -> Option<&[u8]> {
+                    Some(self)
+                }
+            }
+
+            impl<$($p)*> sealed::Bytes for $type {}
+        )*
+    };
+}
+
+bytes!([] [u8], [const N: usize] [u8; N], [] Vec<u8>, [] Box<[u8]>, [] Cow<'_, [u8]>);
+
 /// Whatever is an instant: [`TimestampMicros`], [`TimestampNanos`], [`Timestamp`], `SystemTime`, behind
 /// the features of their names `chrono::DateTime` and `jiff::Timestamp`, and `Option` of each, with
 /// `None` as NULL.
@@ -114,6 +149,9 @@ text!(String, Cow<'_, str>, Box<str>, Rc<str>, Arc<str>);
 /// # Ok::<(), qwp::Error>(())
 /// ```
 pub trait TimestampValue: sealed::TimestampValue {
+    /// Whether a NULL of the type belongs to a column of nanoseconds.
+    const IS_NANOS: bool = false;
+
     /// The instant in its own resolution, or `None` for NULL.
     ///
     /// # Errors
@@ -135,6 +173,8 @@ impl TimestampValue for TimestampMicros {
 }
 
 impl TimestampValue for TimestampNanos {
+    const IS_NANOS: bool = true;
+
     fn into_timestamp(self) -> Result<Option<Timestamp>> {
         Ok(Some(self.into()))
     }
@@ -147,6 +187,8 @@ impl TimestampValue for SystemTime {
 }
 
 impl<T: TimestampValue> TimestampValue for Option<T> {
+    const IS_NANOS: bool = T::IS_NANOS;
+
     fn into_timestamp(self) -> Result<Option<Timestamp>> {
         match self {
             Some(time) => time.into_timestamp(),
@@ -166,6 +208,10 @@ pub(super) mod sealed {
     impl Text for str {}
     impl<T: Text + ?Sized> Text for &T {}
     impl<T: Text> Text for Option<T> {}
+
+    pub trait Bytes {}
+    impl<T: Bytes + ?Sized> Bytes for &T {}
+    impl<T: Bytes> Bytes for Option<T> {}
 
     pub trait TimestampValue {}
     impl TimestampValue for Timestamp {}

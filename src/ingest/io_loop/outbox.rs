@@ -1,0 +1,87 @@
+//! What is to be sent: frames straight from the store, catch-up messages from the dictionary.
+
+use crate::ingest::delivery::{Backlog, Queued};
+use crate::store::{Cursor, Fsn, SymbolMirror};
+use crate::transport::{Link, LinkError};
+use crate::wire::frame::peek;
+use crate::wire::reader::WireError;
+use crate::wire::sink::Sink;
+use crate::wire::symbols::{EntryTooLarge, catch_up};
+
+/// The reading ends of frames and dictionary.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    cursor: Cursor,
+    mirror: SymbolMirror,
+}
+
+/// A message that is being handed over.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    /// A frame, which stays in the store.
+    Frame { fsn: Fsn, taken: usize },
+    /// A catch-up message with the entries below id `end`.
+    Symbols { message: Vec<u8>, end: u64, taken: usize },
+}
+
+impl Outbox {
+    pub(super) fn new(cursor: Cursor, mirror: SymbolMirror) -> Outbox {
+        Outbox { cursor, mirror }
+    }
+
+    /// Gives up what is acknowledged.
+    pub(super) fn trim(&mut self) {
+        self.cursor.trim();
+    }
+
+    /// A catch-up message of at most `message_max` bytes with entries from id `from` on, none of
+    /// `to` and above. If not even one fits: its id, and the bytes of the message that it needs.
+    pub(super) fn symbols(
+        &mut self,
+        from: u64,
+        to: u64,
+        message_max: usize,
+    ) -> Result<Outgoing, (u64, usize)> {
+        let id = |id: u64| u32::try_from(id).unwrap_or(u32::MAX);
+        let entries = self.mirror.entries(id(from), id(to));
+        match catch_up(from, entries, message_max).next() {
+            Some(Ok(part)) => {
+                let mut message = vec![0; part.message_len()];
+                part.put_message(&mut Sink::new(&mut message));
+                Ok(Outgoing::Symbols { message, end: part.end(), taken: 0 })
+            }
+            Some(Err(EntryTooLarge { id, message_bytes })) => Err((id, message_bytes)),
+            // Delivery asks only for entries that exist.
+            None => Err((from, 0)),
+        }
+    }
+}
+
+impl Backlog for Outbox {
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>> {
+        let frame = self.cursor.frame(fsn)?;
+        Some(peek(frame).map(|facts| Queued { facts, bytes: frame.len() }))
+    }
+
+    fn symbols(&self) -> u64 {
+        self.mirror.len().into()
+    }
+}
+
+impl Outgoing {
+    pub(super) fn frame(fsn: Fsn) -> Outgoing {
+        Outgoing::Frame { fsn, taken: 0 }
+    }
+
+    /// Hands over as much as the link takes now; returns whether that is all.
+    pub(super) fn send(&mut self, link: &mut dyn Link, outbox: &mut Outbox) -> Result<bool, LinkError> {
+        match self {
+            Outgoing::Frame { fsn, taken } => match outbox.cursor.frame(*fsn) {
+                Some(frame) => link.send(frame, taken),
+                // Frames leave the store only once they are acknowledged.
+                None => Ok(false),
+            },
+            Outgoing::Symbols { message, taken, .. } => link.send(message, taken),
+        }
+    }
+}
