@@ -1,5 +1,6 @@
 //! Small servers for the tests of this folder.
 
+pub(super) use super::ws::tests::{frame, pattern};
 use super::{Attempt, Direction, Incoming, Link, LinkError, Waited, Wake};
 use crate::config::Endpoint;
 use crate::time::{Clock, Deadline, SystemClock};
@@ -115,24 +116,6 @@ pub(super) fn expect_closed(stream: &mut impl Read) {
     }
 }
 
-/// A frame of a server.
-pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![first];
-    match payload.len() {
-        n if n < 126 => bytes.push(n as u8),
-        n if n <= 0xffff => {
-            bytes.push(126);
-            bytes.extend((n as u16).to_be_bytes());
-        }
-        n => {
-            bytes.push(127);
-            bytes.extend((n as u64).to_be_bytes());
-        }
-    }
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
 /// Reads one frame of a client: its first byte and its payload, unmasked.
 pub(super) fn read_frame(stream: &mut impl Read) -> (u8, Vec<u8>) {
     let mut head = [0; 2];
@@ -183,11 +166,6 @@ pub(super) fn send_all(link: &mut dyn Link, wake: &Wake, message: &[u8]) -> Vec<
         }
         assert_eq!(link.wait(true, wake, end).unwrap(), Waited::Ready);
     }
-}
-
-/// Bytes that differ from their neighbours.
-pub(super) fn pattern(count: usize) -> Vec<u8> {
-    (0..count).map(|i| (i * 7 + i / 251) as u8).collect()
 }
 
 /// An ingest attempt with long limits.

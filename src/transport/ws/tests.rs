@@ -1,9 +1,31 @@
 use super::decode::drive;
 use super::*;
-use crate::transport::testing::{frame, pattern};
 use proptest::prelude::*;
 
 const LIMIT: usize = 200_000;
+
+/// A frame of a server, its length in the shortest form.
+pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![first];
+    match payload.len() {
+        n if n < 126 => bytes.push(n as u8),
+        n if n <= 0xffff => {
+            bytes.push(126);
+            bytes.extend((n as u16).to_be_bytes());
+        }
+        n => {
+            bytes.push(127);
+            bytes.extend((n as u64).to_be_bytes());
+        }
+    }
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Bytes that differ from their neighbours.
+pub(crate) fn pattern(count: usize) -> Vec<u8> {
+    (0..count).map(|i| (i * 7 + i / 251) as u8).collect()
+}
 
 /// What a server reads: `(first byte, payload)` of each frame, unmasked one byte at a time.
 fn unmask_all(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
