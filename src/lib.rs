@@ -21,7 +21,10 @@ pub use config::{
 };
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
 pub use health::Role;
-pub use ingest::{Array, ArrayValue, Code, ColumnValues, Columns, Dictionary, Masked, Row, Sender, Texts};
+pub use ingest::{
+    Array, ArrayValue, Code, ColumnValues, Columns, Counters, Dictionary, Health, LinkState, Masked, Row,
+    Sender, SenderBuilder, ServerErrors, Texts,
+};
 pub use store::Fsn;
 pub use value::{
     Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,

@@ -4,7 +4,8 @@
 //! the row nothing: the gap is filled when the column is next set, or sealed.
 
 use super::bitmap::Bitmap;
-use super::names::{self, Key};
+use super::names::Key;
+use super::symbols::Symbols;
 use crate::value::DecimalWidth;
 use crate::wire::types::ColumnType;
 
@@ -56,56 +57,6 @@ impl Validity<'_> {
     #[inline]
     pub(crate) fn get(self, row: usize) -> bool {
         self.0.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
-    }
-}
-
-/// Ids of symbols, and the ids of the texts seen last.
-#[derive(Debug, Default)]
-pub(crate) struct Symbols {
-    pub(crate) ids: Vec<u32>,
-    cache: Box<[Cached]>,
-}
-
-/// A text of up to 16 bytes and its id; the words and the length are the whole text.
-#[derive(Debug, Clone, Copy)]
-struct Cached {
-    words: (u64, u64),
-    len: usize,
-    id: u32,
-}
-
-/// Places of the cache; a power of two.
-const CACHED_SYMBOLS: usize = 64;
-
-const NOTHING_CACHED: Cached = Cached { words: (0, 0), len: usize::MAX, id: 0 };
-
-impl Symbols {
-    fn place(words: (u64, u64)) -> usize {
-        (words.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
-    }
-
-    /// The id of a text that this column saw lately.
-    #[inline]
-    pub(crate) fn cached(&self, text: &str) -> Option<u32> {
-        let words = names::words(text.as_bytes())?;
-        let cached = self.cache.get(Symbols::place(words))?;
-        (cached.words == words && cached.len == text.len()).then_some(cached.id)
-    }
-
-    /// Remembers the id of a text.
-    pub(crate) fn remember(&mut self, text: &str, id: u32) {
-        let Some(words) = names::words(text.as_bytes()) else { return };
-        if self.cache.is_empty() {
-            self.cache = vec![NOTHING_CACHED; CACHED_SYMBOLS].into_boxed_slice();
-        }
-        if let Some(place) = self.cache.get_mut(Symbols::place(words)) {
-            *place = Cached { words, len: text.len(), id };
-        }
-    }
-
-    /// Forgets all texts: ids were taken back.
-    pub(crate) fn forget(&mut self) {
-        self.cache.fill(NOTHING_CACHED);
     }
 }
 

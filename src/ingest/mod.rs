@@ -16,10 +16,12 @@ mod io_loop;
 mod lookup;
 mod names;
 mod rejections;
+mod renewals;
 mod rows;
 mod sender;
 mod shared;
 mod snapshot;
+mod symbols;
 mod table;
 #[cfg(test)]
 mod tests;

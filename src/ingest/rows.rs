@@ -1,5 +1,6 @@
 //! One row at a time.
 
+use super::buffer::Buffer;
 use super::column::{Column, Values};
 use super::sender::Sender;
 use super::table::Table;
@@ -150,54 +151,57 @@ impl<'a> Row<'a> {
     /// A symbol: the column remembers the texts of late, else the dictionary knows the id.
     #[inline]
     pub(super) fn set_symbol(&mut self, name: &str, text: &str) {
-        const BYTES: usize = 2;
         if self.error.is_some() {
             return;
         }
-        let buffer = &mut self.sender.buffer;
-        if let Some(table) = buffer.tables.get_mut(self.table)
+        let Buffer { tables, symbols: dictionary, .. } = &mut self.sender.buffer;
+        if let Some(table) = tables.get_mut(self.table)
             && let Some(column) = table.columns.get_mut(self.next)
             && column.covered == table.rows
             && column.is(name)
             && let Values::Symbol(symbols) = &mut column.values
-            && let Some(id) = symbols.cached(text)
         {
-            symbols.ids.push(id);
-            column.covered += 1;
-            self.next += 1;
-            self.bytes += BYTES;
+            match symbols.push(text, dictionary) {
+                Ok(bytes) => {
+                    column.covered += 1;
+                    self.next += 1;
+                    self.bytes += bytes;
+                }
+                Err(e) => self.refuse_symbol(name, e),
+            }
             return;
         }
-        self.set_new_symbol(name, text);
+        self.set_symbol_elsewhere(name, text);
     }
 
-    fn set_new_symbol(&mut self, name: &str, text: &str) {
-        let column = match self.locate(name, ColumnType::Symbol) {
-            Ok(column) => column,
+    #[inline(never)]
+    fn set_symbol_elsewhere(&mut self, name: &str, text: &str) {
+        let at = match self.locate(name, ColumnType::Symbol) {
+            Ok(at) => at,
             Err(e) => return self.fail(e),
         };
-        let buffer = &mut self.sender.buffer;
-        let Some(table) = buffer.tables.get_mut(self.table) else { return };
-        let rows = table.rows;
-        let Some(found) = table.columns.get_mut(column) else { return };
-        let Values::Symbol(symbols) = &mut found.values else {
-            let e = wrong_type(table.name(), name, found_type(table, column), ColumnType::Symbol);
+        let Buffer { tables, symbols: dictionary, .. } = &mut self.sender.buffer;
+        let Some(table) = tables.get_mut(self.table) else { return };
+        let Some(column) = table.columns.get_mut(at) else { return };
+        let Values::Symbol(symbols) = &mut column.values else {
+            let e = wrong_type(table.name(), name, found_type(table, at), ColumnType::Symbol);
             return self.fail(e);
         };
-        let known = buffer.symbols.len();
-        match buffer.symbols.id(text) {
-            Ok(id) => {
-                symbols.ids.push(id);
-                symbols.remember(text, id);
-                found.covered = rows + 1;
-                self.next = column + 1;
-                self.bytes += if id >= known { text.len() + 4 } else { 4 };
+        match symbols.push(text, dictionary) {
+            Ok(bytes) => {
+                column.covered = table.rows + 1;
+                self.next = at + 1;
+                self.bytes += bytes;
             }
-            Err(e) => {
-                let e = e.with("table", table.name()).with("column", name);
-                self.fail(e);
-            }
+            Err(e) => self.refuse_symbol(name, e),
         }
+    }
+
+    #[cold]
+    fn refuse_symbol(&mut self, name: &str, e: Error) {
+        let table = self.sender.buffer.tables.get(self.table).map_or("", Table::name);
+        let e = e.with("table", table).with("column", name);
+        self.fail(e);
     }
 
     /// Says NULL.
