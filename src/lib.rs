@@ -20,6 +20,7 @@ pub use config::{
     Compression, Config, ConfigValue, ConnectMode, Durability, RejectionPolicy, Target, TlsCa, TlsVerify,
 };
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
+pub use health::Role;
 pub use ingest::{Array, ArrayValue, Code, ColumnValues, Columns, Dictionary, Masked, Row, Sender, Texts};
 pub use store::Fsn;
 pub use value::{

@@ -15,6 +15,6 @@ pub(crate) mod tracker;
 
 pub(crate) use backoff::Backoff;
 pub(crate) use classify::Failure;
-pub(crate) use role::Role;
+pub use role::Role;
 pub(crate) use round::{Exhausted, Round};
 pub(crate) use tracker::Tracker;

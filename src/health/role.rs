@@ -1,4 +1,4 @@
-//! What a node is, and which nodes a client wants (ROLE).
+//! What a node is, and whether it is what a client wants (ROLE).
 
 use crate::config::Target;
 use std::fmt;

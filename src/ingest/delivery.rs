@@ -66,6 +66,10 @@ pub(crate) trait Backlog {
 
     /// Dictionary entries that exist.
     fn symbols(&self) -> u64;
+
+    /// Whether a connection that began with frame `first` has to end before frame `next`, since
+    /// that needs a new one.
+    fn must_renew(&self, first: Fsn, next: Fsn) -> bool;
 }
 
 /// A frame of the store.
@@ -164,10 +168,9 @@ enum Cause {
     /// Not a byte for too long (CONN-11).
     Mute,
     /// The endpoint cannot take what is to be sent next (REP-05, REP-07).
-    Unfit {
-        fsn: Option<Fsn>,
-        error: Error,
-    },
+    Unfit(Error),
+    /// The next frames need a connection of their own (CONN-17).
+    Renewed,
     /// The store is damaged.
     Fatal(Error),
 }
@@ -253,7 +256,7 @@ impl Delivery {
             return self.fail(None, error);
         }
         if error.kind() == ErrorKind::Auth {
-            self.report(Category::SecurityError, None, error);
+            self.report(Category::SecurityError, error);
         }
         let pause = match all_role_rejected {
             true => self.rounds.role_reject(&mut self.rng),
@@ -288,7 +291,7 @@ impl Delivery {
     pub(crate) fn on_symbol_too_large(&mut self, id: u64, bytes: usize, now: Instant) {
         if let State::Up(connection) = &self.state {
             let error = connection.symbol_too_large(id, bytes);
-            self.give_up(Cause::Unfit { fsn: None, error }, now);
+            self.give_up(Cause::Unfit(error), now);
         }
     }
 
@@ -397,8 +400,8 @@ impl Delivery {
             Cause::Ended { orderly, .. } => (if quiet && !orderly { Host::Kept } else { Host::Broke }, None),
             Cause::Violation(_) => (Host::Broke, Some(CLOSE_PROTOCOL_ERROR)),
             Cause::Mute => (Host::Broke, None),
-            Cause::Unfit { .. } => (Host::Broke, Some(CLOSE_NORMAL)),
-            Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
+            Cause::Unfit(_) => (Host::Broke, Some(CLOSE_NORMAL)),
+            Cause::Renewed | Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
         };
         self.state = State::Waiting { until: now };
         let why = cause.to_string();
@@ -431,7 +434,7 @@ impl Delivery {
                 if !exempt {
                     self.strike(Some(suspect), Strike::Nack, &error.to_string(), now)?;
                 }
-                self.report(category, suspect.fsn(), error);
+                self.report(category, error);
                 Some(match exempt {
                     true => self.pace.after_end(&mut self.rng),
                     false => self.pace.after_nack(&mut self.rng),
@@ -443,17 +446,18 @@ impl Delivery {
             }
             Cause::Violation(why) => {
                 self.strike(suspect, Strike::Break, &why, now)?;
-                self.report(Category::ProtocolViolation, None, report::violation(endpoint, why));
+                self.report(Category::ProtocolViolation, report::violation(endpoint, why));
                 Some(self.pace.after_end(&mut self.rng))
             }
             Cause::Mute => {
                 self.strike(suspect, Strike::Break, "no answer", now)?;
                 Some(self.pace.after_end(&mut self.rng))
             }
-            Cause::Unfit { fsn, error } => {
-                self.report(Category::Store, fsn, error);
+            Cause::Unfit(error) => {
+                self.report(Category::Store, error);
                 Some(self.pace.after_end(&mut self.rng))
             }
+            Cause::Renewed => Some(self.pace.after_end(&mut self.rng)),
             Cause::Fatal(error) => self.give_in(Category::Store, error),
         }
     }
@@ -474,10 +478,8 @@ impl Delivery {
         self.policies.of(Category::of(status))
     }
 
-    fn report(&mut self, category: Category, fsn: Option<Fsn>, error: Error) {
-        let policy = self.policies.of(category);
-        let policy = if policy == Policy::Terminal { Policy::Retriable } else { policy };
-        self.out.push_back(Action::Report(Report { category, policy, fsn, error }));
+    fn report(&mut self, category: Category, error: Error) {
+        self.out.push_back(Action::Report(Report { category, error }));
     }
 
     fn wait(&mut self, pause: Duration, now: Instant) {

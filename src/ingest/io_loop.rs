@@ -74,7 +74,7 @@ impl IoLoop {
     pub(crate) fn new(parts: Parts) -> IoLoop {
         let Parts { shared, clock, rng, dialer, cursor, mirror, rules, first } = parts;
         let delivery = Delivery::new(&rules, shared.ledger.acked(), rng, clock.now());
-        let outbox = Outbox::new(cursor, mirror);
+        let outbox = Outbox::new(cursor, mirror, Arc::clone(&shared));
         let mut io = IoLoop { shared, clock, dialer, delivery, outbox, wire: None };
         if let Some(connected) = first {
             io.adopt(connected);
@@ -111,7 +111,7 @@ impl IoLoop {
         if self.shared.is_stopping() {
             self.delivery.on_stop();
         }
-        let turn = self.act(now);
+        let turn = self.act();
         self.flush(now);
         match turn {
             Turn::Wait(_) if self.delivery.is_ended() => Turn::Done,
@@ -138,9 +138,11 @@ impl IoLoop {
     }
 
     /// Does what is to be done, but not for so long that answers have to wait.
-    fn act(&mut self, now: Instant) -> Turn {
+    fn act(&mut self) -> Turn {
         let mut left = BURST_BYTES;
         loop {
+            // Each time: a round of connecting takes long.
+            let now = self.clock.now();
             left = left.saturating_sub(self.pump(now));
             if left == 0 {
                 return Turn::Again;
@@ -170,8 +172,7 @@ impl IoLoop {
             Action::Acked { fsn, frames, bytes } => {
                 self.shared.tally.frames_acked.add(frames);
                 self.shared.tally.bytes_acked.add(bytes);
-                self.shared.ledger.ack(fsn);
-                self.outbox.trim();
+                self.outbox.acked(fsn);
             }
             Action::Disconnect { host, close, why } => self.disconnect(host, close, why),
             Action::Report(report) => self.report(&report),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::delivery::UNKNOWN_CAP_BYTES;
+use super::renewals::Renewals;
 use super::snapshot::{LinkStatus, Tally};
 use crate::error::Error;
 use crate::store::Ledger;
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) link: LinkStatus,
     pub(crate) tally: Tally,
+    pub(crate) renewals: Renewals,
     /// The first terminal error (ERRP-05).
     terminal: OnceLock<Error>,
     /// Largest message of the server in use or last in use, 0 if it did not say.
@@ -38,6 +40,7 @@ impl Shared {
             ledger,
             link: LinkStatus::new(clock),
             tally: Tally::default(),
+            renewals: Renewals::default(),
             terminal: OnceLock::new(),
             cap: AtomicU64::new(0),
             ever_connected: AtomicBool::new(false),

@@ -3,7 +3,7 @@ use crate::config::Endpoint;
 use crate::time::{Clock, Deadline};
 use crate::transport::{Attempt, Connector, Direction, Incoming, Link, LinkError, Upgrade, Waited, Wake};
 use parking_lot::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -105,6 +105,30 @@ fn a_peer_that_does_not_read_blocks_the_sender_until_it_does() {
     assert_eq!(link.wait(true, &wake, Deadline::NEVER).expect("waited"), Waited::Ready);
     assert_eq!(world.clock.elapsed() - began, ms(700));
     send(&mut *link, b"second");
+}
+
+#[test]
+fn a_peer_has_a_timer_for_what_it_does_unasked() {
+    struct Ticking(u8);
+    impl SimPeer for Ticking {
+        fn on_connect(&mut self, _: Instant) -> Vec<PeerAction> {
+            vec![Act::Timer.after(ms(100))]
+        }
+        fn on_message(&mut self, _: &[u8], _: Instant) -> Vec<PeerAction> {
+            Vec::new()
+        }
+        fn on_timer(&mut self, _: Instant) -> Vec<PeerAction> {
+            self.0 += 1;
+            vec![Act::Message(vec![self.0]).now(), Act::Timer.after(ms(100))]
+        }
+    }
+    let world = World::new(8);
+    let mut link = connect(&world, Ticking(0));
+    let began = world.clock.elapsed();
+    for tick in 1..=5 {
+        assert_eq!(receive(&mut *link).expect("a tick"), Incoming::Message(vec![tick]));
+        assert_eq!(world.clock.elapsed() - began, ms(100) * u32::from(tick));
+    }
 }
 
 #[test]

@@ -61,6 +61,7 @@ fn frames_come_out_in_order_byte_for_byte() {
     let (mut appender, mut walk, ledger) = store(4);
     assert_eq!((walk.next(), ledger.published(), ledger.acked()), (None, None, None));
     assert_eq!(append(&mut appender, &[b"one"]).unwrap().as_i64(), 0);
+    assert_eq!(appender.next(), Fsn::FIRST.plus(1));
     assert_eq!(append(&mut appender, &[b"two", b"three"]).unwrap().as_i64(), 2);
     assert_eq!(ledger.published(), Fsn::new(2));
     for (fsn, payload) in [(0, "one"), (1, "two"), (2, "three")] {
@@ -157,7 +158,12 @@ fn pub_13_a_group_that_can_never_fit_is_told_from_one_that_has_to_wait() {
     assert!(matches!(appender.begin(&[60, 60]), Err(Refused::Full { .. })));
     append(&mut appender, &[&[3; 60]]).unwrap();
     while walk.next().is_some() {}
+    walk.ack(&ledger, 1);
+    let Err(Refused::Full { epoch }) = appender.reserve(&[60, 60]) else { panic!("no room yet") };
+    let at_once = Deadline::at(SystemClock.now());
+    assert_eq!(ledger.wait_room(epoch, at_once, &SystemClock), Outcome::TimedOut);
     walk.ack(&ledger, 2);
+    assert_eq!(ledger.wait_room(epoch, at_once, &SystemClock), Outcome::Reached);
     // Everything is acknowledged: the segment being written to makes room as well.
     append(&mut appender, &[&[4; 60], &[5; 60]]).unwrap();
     assert_eq!(walk.next(), Some((3, vec![4; 60])));

@@ -31,6 +31,8 @@ pub(super) struct Connection {
     /// The message that is being handed over.
     sending: Option<Sending>,
     symbols: Symbols,
+    /// The first frame of this connection.
+    first: Fsn,
     /// The next frame to send.
     next: Fsn,
     /// The last frame of the group under way, or of the last one.
@@ -96,6 +98,7 @@ impl Connection {
             in_flight: InFlight::default(),
             sending: None,
             symbols: Symbols { all: register_all, ..Symbols::default() },
+            first,
             next: first,
             group_end: None,
             caught_up: false,
@@ -131,12 +134,18 @@ impl Connection {
             if self.in_flight.len() >= IN_FLIGHT_MAX {
                 return Step::Nothing;
             }
+            if backlog.must_renew(self.first, self.next) {
+                return self.once_settled(|| Cause::Renewed);
+            }
             let group = match Group::look(self.next, queued, self.symbols.registered, backlog) {
                 Ok(group) => group,
                 Err(error) => return Step::GiveUp(Cause::Fatal(error)),
             };
             if let Some(cap) = self.cap.filter(|&cap| group.largest_bytes as u64 > cap) {
-                return self.too_large(&group, cap);
+                return self.once_settled(|| {
+                    let Group { largest, largest_bytes, .. } = group;
+                    Cause::Unfit(report::frame_too_large(&self.endpoint, largest, largest_bytes, cap))
+                });
             }
             if group.symbols_wanted > self.symbols.registered {
                 if group.symbols_wanted > backlog.symbols() {
@@ -155,13 +164,9 @@ impl Connection {
         Step::Do(Action::SendFrame(self.next))
     }
 
-    fn too_large(&self, group: &Group, cap: u64) -> Step {
-        // What went before is settled first: on the next endpoint it would be sent again.
-        if !self.in_flight.is_empty() {
-            return Step::Nothing;
-        }
-        let error = report::frame_too_large(&self.endpoint, group.largest, group.largest_bytes, cap);
-        Step::GiveUp(Cause::Unfit { fsn: Some(group.largest), error })
+    /// Gives up once everything sent is answered: on the next connection it would be sent again.
+    fn once_settled(&self, cause: impl FnOnce() -> Cause) -> Step {
+        if self.in_flight.is_empty() { Step::GiveUp(cause()) } else { Step::Nothing }
     }
 
     fn symbols_lost(&self, needed: u64, known: u64) -> Step {

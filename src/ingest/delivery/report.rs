@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::acks::OutOfRange;
-use super::super::rejections::{Category, Policy, Strikes, Suspect};
+use super::super::rejections::{Category, Strikes, Suspect};
 use super::Cause;
 use crate::error::{Error, ErrorKind};
 use crate::store::Fsn;
@@ -14,9 +14,6 @@ use crate::wire::response::Status;
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) category: Category,
-    pub(crate) policy: Policy,
-    /// The frame that it is about.
-    pub(crate) fsn: Option<Fsn>,
     pub(crate) error: Error,
 }
 
@@ -99,7 +96,8 @@ impl fmt::Display for Cause {
             Cause::Ended { why, .. } => f.write_str(why),
             Cause::Violation(why) => write!(f, "the server broke the protocol: {why}"),
             Cause::Mute => f.write_str("the server is silent"),
-            Cause::Unfit { error, .. } | Cause::Fatal(error) => error.fmt(f),
+            Cause::Renewed => f.write_str("what comes next needs a new connection"),
+            Cause::Unfit(error) | Cause::Fatal(error) => error.fmt(f),
         }
     }
 }
@@ -111,16 +109,6 @@ impl fmt::Display for OutOfRange {
             write!(f, "an answer to message {sequence}, though all {to} are answered")
         } else {
             write!(f, "an answer to message {sequence}, though {from} to {} wait for one", to - 1)
-        }
-    }
-}
-
-impl Suspect {
-    /// The number of the frame, if it is one.
-    pub(in super::super) fn fsn(self) -> Option<Fsn> {
-        match self {
-            Suspect::Frame(fsn) => Some(fsn),
-            Suspect::Symbols => None,
         }
     }
 }

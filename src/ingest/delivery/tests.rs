@@ -21,6 +21,8 @@ struct Frames {
     symbols: u64,
     /// A frame that does not decode.
     damaged: Option<usize>,
+    /// A frame that needs a new connection.
+    renewal: Option<Fsn>,
 }
 
 impl Backlog for Frames {
@@ -34,6 +36,10 @@ impl Backlog for Frames {
 
     fn symbols(&self) -> u64 {
         self.symbols
+    }
+
+    fn must_renew(&self, first: Fsn, next: Fsn) -> bool {
+        self.renewal.is_some_and(|mark| first < mark && mark <= next)
     }
 }
 
@@ -356,6 +362,19 @@ fn rep_02_a_frame_that_would_be_read_with_wrong_symbols_is_never_sent() {
 }
 
 #[test]
+fn rep_02_the_last_look_is_at_the_frame_itself() {
+    let mut scene = Scene::new();
+    scene.blocked = true;
+    scene.frame(true, 0, 0, 10).frame(false, 0, 0, 10).settle().up();
+    assert_eq!(scene.said(), ["connect", "f0"]);
+    // Other bytes than those that were seen when the group began.
+    scene.store.frames[1].facts.delta_start = 1;
+    scene.delivery.on_sent(scene.now);
+    scene.settle();
+    assert_eq!(scene.said(), ["terminal", "drop kept 1000"]);
+}
+
+#[test]
 fn a_damaged_frame_is_terminal_and_named() {
     let mut scene = Scene::sent(1);
     scene.store.damaged = Some(1);
@@ -378,6 +397,24 @@ fn rep_07_a_frame_over_the_cap_fails_the_endpoint_once_all_before_it_is_settled(
     scene.cap = Some(101);
     scene.up();
     assert_eq!(scene.said(), ["f3", "f4"]);
+}
+
+#[test]
+fn conn_17_a_new_connection_is_quiet_and_comes_once_everything_before_it_is_settled() {
+    let mut scene = Scene::new();
+    scene.store.renewal = Fsn::new(2);
+    scene.publish(4).settle().up();
+    assert_eq!(scene.said(), ["connect", "f0", "f1"]);
+    scene.ok(0);
+    assert_eq!(scene.said(), ["acked 0"]);
+    scene.ok(1);
+    assert_eq!(scene.said(), ["acked 1", "drop kept 1000", "connect"]);
+    scene.up();
+    assert_eq!(scene.said(), ["f2", "f3"]);
+    assert!(scene.errors.is_empty());
+    // A connection that begins before the mark ends before it as well, one behind it goes on.
+    scene.ok(0).broken().up();
+    assert_eq!(scene.said(), ["acked 2", "drop broke", "connect", "f3"]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What is to be sent: frames straight from the store, catch-up messages from the dictionary.
 
+use std::sync::Arc;
+
 use crate::ingest::delivery::{Backlog, Queued};
+use crate::ingest::shared::Shared;
 use crate::store::{Cursor, Fsn, SymbolMirror};
 use crate::transport::{Link, LinkError};
 use crate::wire::frame::peek;
@@ -13,6 +16,7 @@ use crate::wire::symbols::{EntryTooLarge, catch_up};
 pub(super) struct Outbox {
     cursor: Cursor,
     mirror: SymbolMirror,
+    shared: Arc<Shared>,
 }
 
 /// A message that is being handed over.
@@ -25,12 +29,14 @@ pub(super) enum Outgoing {
 }
 
 impl Outbox {
-    pub(super) fn new(cursor: Cursor, mirror: SymbolMirror) -> Outbox {
-        Outbox { cursor, mirror }
+    pub(super) fn new(cursor: Cursor, mirror: SymbolMirror, shared: Arc<Shared>) -> Outbox {
+        Outbox { cursor, mirror, shared }
     }
 
-    /// Gives up what is acknowledged.
-    pub(super) fn trim(&mut self) {
+    /// Everything up to `fsn` is acknowledged: gives it up.
+    pub(super) fn acked(&mut self, fsn: Fsn) {
+        self.shared.ledger.ack(fsn);
+        self.shared.renewals.forget(fsn);
         self.cursor.trim();
     }
 
@@ -65,6 +71,10 @@ impl Backlog for Outbox {
 
     fn symbols(&self) -> u64 {
         self.mirror.len().into()
+    }
+
+    fn must_renew(&self, first: Fsn, next: Fsn) -> bool {
+        self.shared.renewals.between(first, next)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The real thread over socket pairs.
 
 mod net;
+mod turns;
 
 use super::*;
 use crate::config::Endpoint;
@@ -293,8 +294,8 @@ fn pub_20_a_full_store_drains_under_a_producer_that_waits_for_room() {
     let mut client = Client::with(store::Config { segment_bytes: 1 << 16, total_bytes: 1 << 17 });
     let mut server = client.town.server();
     let frames = 400_i64;
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
+    let _server = std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
             for sequence in 0..frames {
                 let message = server.message();
                 assert_eq!(message.last(), Some(&u8::try_from(sequence % 251).unwrap()));
@@ -311,6 +312,7 @@ fn pub_20_a_full_store_drains_under_a_producer_that_waits_for_room() {
             }
         }
         assert_eq!(client.wait_acked(frames - 1), Outcome::Reached);
+        serving.join().unwrap()
     });
     assert!(client.ledger.bytes_used() <= 1 << 17);
     client.stop();

@@ -214,3 +214,14 @@ fn errp_10_an_ok_starts_the_pacing_over() {
         assert_eq!(scene.delivery.acked, Fsn::new(round));
     }
 }
+
+#[test]
+fn errp_10_an_ok_for_symbols_alone_does_not_start_the_pacing_over() {
+    let mut scene = Scene::new();
+    scene.store.symbols = 3;
+    scene.frame(false, 3, 0, 10).settle();
+    for round in 0..5 {
+        scene.up().ok(0).nack(0x0c, 1);
+        assert_eq!(scene.jump() >= ms(100), round > 0, "round {round}");
+    }
+}

@@ -1,0 +1,31 @@
+//! The official clients against the stand-in server of `tests/support`.
+//!
+//! A client is anything that implements [`Client`]; the same rows go through each of them. The
+//! crate's own client belongs here too, in a file beside [`official`], once it can write and read
+//! (`qwp = { path = "../.." }`): its rows and theirs then have to be equal.
+
+pub mod official;
+pub mod samples;
+#[path = "../../support/mod.rs"]
+pub mod support;
+
+use samples::Sample;
+use support::value::{Type, Value};
+
+/// A client that writes rows and reads results.
+pub trait Client {
+    /// Writes rows to a table, and waits until all of them are acknowledged.
+    fn write(&mut self, table: &str, rows: &[Sample]) -> Result<(), String>;
+
+    /// Carries out a statement with binds.
+    fn query(&mut self, sql: &str, binds: &[(Type, Value)]) -> Result<Answer, String>;
+}
+
+/// What a statement led to.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    /// Names and rows.
+    Rows(Vec<String>, Vec<Vec<Value>>),
+    /// Statement kind and affected rows.
+    Done(u8, i64),
+}
