@@ -7,7 +7,7 @@
 //! and nothing behind it: the columns of the allocator say what that costs.
 
 #[path = "../src/transport/ws/mod.rs"]
-#[allow(dead_code, unused_imports, unreachable_pub, reason = "a part of the crate, measured from outside")]
+#[expect(dead_code, unused_imports, reason = "a part of the crate, measured from outside")]
 mod ws;
 
 use divan::counter::BytesCount;
@@ -92,7 +92,7 @@ impl Write for Stated {
 fn server_frame() -> Vec<u8> {
     let mut frame = vec![0x82, 127];
     frame.extend((MESSAGE_BYTES as u64).to_be_bytes());
-    frame.extend((0..MESSAGE_BYTES).map(|i| i as u8));
+    frame.extend((0..MESSAGE_BYTES).map(|i| i.to_le_bytes()[0]));
     frame
 }
 
@@ -104,7 +104,7 @@ struct Messages {
 
 impl Messages {
     fn new() -> Messages {
-        let message: Vec<u8> = (0..MESSAGE_BYTES).map(|i| i as u8).collect();
+        let message: Vec<u8> = (0..MESSAGE_BYTES).map(|i| i.to_le_bytes()[0]).collect();
         Messages { all: vec![message; 64], next: 0 }
     }
 

@@ -146,7 +146,12 @@ impl Link for SocketLink {
     }
 
     fn wait(&mut self, writable: bool, wake: &Wake, deadline: Deadline) -> Result<Waited, LinkError> {
-        let limit = if self.unread { Deadline::at(self.clock.now()) } else { deadline };
+        let now = self.clock.now();
+        if deadline.passed(now) {
+            // First of all, so that a peer that never stops talking cannot hide it.
+            return Ok(if wake.drain() { Waited::Woken } else { Waited::TimedOut });
+        }
+        let limit = if self.unread { Deadline::at(now) } else { deadline };
         loop {
             let interest = if writable || self.stream.has_unsent() || self.encoder.can_write() {
                 Interest::Both
@@ -155,9 +160,7 @@ impl Link for SocketLink {
             };
             match poll::wait(&*self.clock, self.stream.socket(), interest, wake, limit)? {
                 Polled::Woken => return Ok(Waited::Woken),
-                Polled::TimedOut if self.unread && !deadline.passed(self.clock.now()) => {
-                    return Ok(Waited::Ready);
-                }
+                Polled::TimedOut if self.unread => return Ok(Waited::Ready),
                 Polled::TimedOut => return Ok(Waited::TimedOut),
                 Polled::Ready { readable, writable: room } => {
                     if readable || (writable && room) {

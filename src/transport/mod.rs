@@ -167,6 +167,8 @@ pub(crate) trait Link: Debug + Send {
     fn recycle(&mut self, buffer: Vec<u8>);
 
     /// Blocks until there is something to receive, until there is room to send if `writable` is
-    /// asked for, until `wake` fires or until `deadline`. The only place where a link waits.
+    /// asked for, until `wake` fires or until `deadline`. The only place where a link waits. A deadline
+    /// that has passed already is told even if there is something to receive. Receive first: after a
+    /// [`Link::recv`] that was not the last one, a wait is over at once.
     fn wait(&mut self, writable: bool, wake: &Wake, deadline: Deadline) -> Result<Waited, LinkError>;
 }

@@ -125,11 +125,11 @@ pub(super) fn read_frame(stream: &mut impl Read) -> (u8, Vec<u8>) {
     let length = match head[1] & 0x7f {
         126 => {
             stream.read_exact(&mut wide[6..]).unwrap();
-            u64::from_be_bytes(wide) as usize
+            usize::from_be_bytes(wide)
         }
         127 => {
             stream.read_exact(&mut wide).unwrap();
-            u64::from_be_bytes(wide) as usize
+            usize::from_be_bytes(wide)
         }
         short => usize::from(short),
     };

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 /// How a client checks the servers that it talks to.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "builds without TLS refuse every option"))]
 pub(crate) struct TlsOptions {
     pub(crate) roots: Roots,
     /// Whether to check at all; not doing so needs the feature `insecure-tls`.
@@ -28,6 +29,7 @@ pub(crate) struct TlsOptions {
 
 /// What a server's certificate has to lead to.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "builds without TLS refuse every option"))]
 pub(crate) enum Roots {
     /// Mozilla's list, as the crate `webpki-roots` has it.
     Webpki,

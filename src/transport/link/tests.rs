@@ -200,6 +200,54 @@ fn flush_14_a_wait_ends_by_wake_up_deadline_and_data() {
     server.join();
 }
 
+/// H01
+#[test]
+fn flush_14_a_send_that_the_server_blocks_is_interrupted() {
+    let (close, closed) = std::sync::mpsc::channel();
+    let (mut link, server, wake) = connect(move |stream| {
+        closed.recv_timeout(LONG).unwrap();
+        drop(stream);
+    });
+    let message = vec![1; 64 << 20];
+    let mut taken = 0;
+    let mut waited = Waited::Ready;
+    while waited == Waited::Ready && !link.send(&message, &mut taken).unwrap() {
+        assert_eq!(link.recv().unwrap(), None);
+        waited = link.wait(true, &wake, within(Duration::from_millis(50))).unwrap();
+    }
+    assert!(taken < message.len(), "more than the buffers hold");
+    let other = wake.clone();
+    let firing = std::thread::spawn(move || other.fire());
+    assert_eq!(link.wait(true, &wake, Deadline::NEVER).unwrap(), Waited::Woken);
+    firing.join().unwrap();
+    close.send(()).unwrap();
+    server.join();
+}
+
+#[test]
+fn a_server_that_never_stops_talking_cannot_hide_the_deadline_or_the_wake_up() {
+    let (mut link, server, wake) = connect(|mut stream| {
+        let pings = frame(0x89, &[7; 100]).repeat(1000);
+        while stream.write_all(&pings).is_ok() {}
+    });
+    let deadline = within(Duration::from_millis(100));
+    let end = SystemClock.now() + LONG;
+    loop {
+        assert_eq!(link.recv().unwrap(), None);
+        assert!(SystemClock.now() < end, "the deadline never showed");
+        match link.wait(false, &wake, deadline).unwrap() {
+            Waited::Ready => {}
+            Waited::TimedOut => break,
+            Waited::Woken => panic!("nobody fired"),
+        }
+    }
+    wake.fire();
+    assert_eq!(link.recv().unwrap(), None);
+    assert_eq!(link.wait(false, &wake, Deadline::NEVER).unwrap(), Waited::Woken);
+    drop(link);
+    server.join();
+}
+
 #[test]
 fn a_wait_on_an_idle_connection_asks_the_system_once() {
     let server = Server::new(|mut stream| {

@@ -18,8 +18,10 @@ fn head(text: &str) -> Head {
     reader.parse().unwrap().unwrap()
 }
 
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
 /// A good 101 with `more` headers; those of the same name are replaced, without a value removed.
-fn switching(more: &[(&str, &str)]) -> String {
+fn switching(more: Headers) -> String {
     let mut headers = vec![
         ("Upgrade", "websocket"),
         ("Connection", "Upgrade"),
@@ -162,7 +164,7 @@ fn lim_05_a_cap_that_is_no_positive_number_is_unknown() {
 #[test]
 fn conn_03_06_07_each_miss_of_a_101_fails_with_its_class_in_order() {
     let transport = || FailureClass::Transport;
-    let cases: Vec<(&[(&str, &str)], FailureClass, Phase, &str)> = vec![
+    let cases: Vec<(Headers, FailureClass, Phase, &str)> = vec![
         (&[("Upgrade", "")], transport(), Phase::Upgrade, "does not upgrade to websocket"),
         (&[("Upgrade", "h2c")], transport(), Phase::Upgrade, "does not upgrade to websocket"),
         (&[("Connection", "")], transport(), Phase::Upgrade, "does not upgrade the connection"),

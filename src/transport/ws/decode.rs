@@ -9,6 +9,7 @@
 //! ```
 
 use super::{BLOCK_BYTES, Control, MAX_CONTROL_BYTES, Received, Violation, code_may_travel};
+use std::fmt;
 use std::io::Cursor;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{self, Data, OpCode};
@@ -20,7 +21,6 @@ const DIRECT_BYTES: usize = 16 * 1024;
 ///
 /// Read into [`Decoder::space`], say how much with [`Decoder::arrived`], then call
 /// [`Decoder::next`] until it yields nothing.
-#[derive(Debug)]
 pub(crate) struct Decoder {
     /// Most bytes of a message, its fragments added up.
     limit: usize,
@@ -269,6 +269,16 @@ impl Decoder {
     fn fail(&mut self, violation: Violation) -> Violation {
         self.state = State::Failed(violation);
         violation
+    }
+}
+
+impl fmt::Debug for Decoder {
+    /// Without what is on its way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("state", &self.state)
+            .field("filled", &self.filled)
+            .finish_non_exhaustive()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::mask::{self, Key, Keys};
 use super::{BLOCK_BYTES, Control, MAX_CONTROL_BYTES};
+use std::fmt;
 use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::{self, Data, OpCode};
 
@@ -11,7 +12,6 @@ const MAX_HEADER_BYTES: usize = 14;
 /// Masks messages into a buffer, and control frames between them.
 ///
 /// Bytes go `message -> buffer -> socket`; the buffer holds at most [`BLOCK_BYTES`].
-#[derive(Debug)]
 pub(crate) struct Encoder {
     buffer: Box<[u8]>,
     /// What the socket has not taken yet: `start <= end <= buffer.len()`.
@@ -167,5 +167,12 @@ impl Encoder {
 
     fn room(&self) -> usize {
         self.buffer.len() - self.end
+    }
+}
+
+impl fmt::Debug for Encoder {
+    /// Without what is on its way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encoder").field("bytes", &(self.end - self.start)).finish_non_exhaustive()
     }
 }

@@ -11,7 +11,7 @@ mod decode;
 mod encode;
 mod mask;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;

@@ -8,10 +8,10 @@ const LIMIT: usize = 200_000;
 pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
-        n if n < 126 => bytes.push(n as u8),
+        n if n < 126 => bytes.push(u8::try_from(n).unwrap()),
         n if n <= 0xffff => {
             bytes.push(126);
-            bytes.extend((n as u16).to_be_bytes());
+            bytes.extend(u16::try_from(n).unwrap().to_be_bytes());
         }
         n => {
             bytes.push(127);
@@ -24,7 +24,7 @@ pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 
 /// Bytes that differ from their neighbours.
 pub(crate) fn pattern(count: usize) -> Vec<u8> {
-    (0..count).map(|i| (i * 7 + i / 251) as u8).collect()
+    (0..count).map(|i| (i * 7 + i / 251).to_le_bytes()[0]).collect()
 }
 
 /// What a server reads: `(first byte, payload)` of each frame, unmasked one byte at a time.
@@ -34,15 +34,15 @@ fn unmask_all(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
         assert!(second & 0x80 != 0, "a client masks");
         let (length, rest) = match second & 0x7f {
             126 => (usize::from(u16::from_be_bytes([rest[0], rest[1]])), &rest[2..]),
-            127 => (u64::from_be_bytes(rest[..8].try_into().unwrap()) as usize, &rest[8..]),
+            127 => (usize::from_be_bytes(rest[..8].try_into().unwrap()), &rest[8..]),
             short => (usize::from(short), rest),
         };
         let shortest = match length {
-            0..126 => 0,
+            0..126 => u8::try_from(length).unwrap(),
             126..=0xffff => 126,
             _ => 127,
         };
-        assert!(second & 0x7f == length as u8 || second & 0x7f == shortest);
+        assert_eq!(second & 0x7f, shortest);
         let (key, rest) = rest.split_at(4);
         let payload = rest[..length].iter().enumerate().map(|(i, b)| b ^ key[i % 4]).collect();
         frames.push((*first, payload));
@@ -289,8 +289,7 @@ fn conn_13_close_codes_that_may_travel_are_told() {
 #[test]
 fn conn_13_the_forbidden_close_codes_are_those_of_the_requirement() {
     for code in 0..=u16::MAX {
-        let forbidden = code < 1000
-            || code > 4999
+        let forbidden = !(1000..=4999).contains(&code)
             || (1016..=2999).contains(&code)
             || [1004, 1005, 1006, 1015].contains(&code);
         assert_eq!(code_may_travel(code), !forbidden, "{code}");

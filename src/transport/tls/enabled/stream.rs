@@ -1,6 +1,7 @@
 //! An encrypted stream over a non-blocking socket.
 
 use rustls::ClientConnection;
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
@@ -9,7 +10,6 @@ use std::net::TcpStream;
 const RAW_BYTES: usize = 64 * 1024;
 
 /// Bytes on their way: `socket -> raw -> rustls -> caller` and `caller -> rustls -> socket`.
-#[derive(Debug)]
 pub(in crate::transport) struct TlsStream {
     socket: TcpStream,
     tls: ClientConnection,
@@ -157,6 +157,13 @@ impl TlsStream {
             return Err(io::Error::new(ErrorKind::InvalidData, e));
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for TlsStream {
+    /// Without what is on its way.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsStream").field("socket", &self.socket).finish_non_exhaustive()
     }
 }
 
