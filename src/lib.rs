@@ -8,16 +8,22 @@ mod env;
 mod error;
 mod health;
 mod ingest;
+#[cfg(test)]
+mod sim;
 mod store;
 mod time;
 mod transport;
 mod value;
 mod wire;
 
+pub use config::{
+    Compression, Config, ConfigValue, ConnectMode, Durability, RejectionPolicy, Target, TlsCa, TlsVerify,
+};
 pub use error::{EndpointFailure, Error, ErrorKind, Phase, Result, ServerStatus};
-pub use ingest::snapshot::{Counters, Health, LinkState, ServerErrors};
+pub use ingest::{Array, ArrayValue, Code, ColumnValues, Columns, Dictionary, Masked, Row, Sender, Texts};
 pub use store::Fsn;
 pub use value::{
-    Date, Decimal, DecimalWidth, Geohash, Long256, Timestamp, TimestampMicros, TimestampNanos, Uuid,
+    Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
+    TimestampNanos, TimestampValue, Uuid,
 };
 pub use wire::types::ColumnType;

@@ -1,58 +1,31 @@
-//! Values that columns hold and that std has no type for.
+//! Values that columns hold and that std has no type for, and the traits by which setters take
+//! values, optional values and the types of other crates.
 
-/// Microseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TimestampMicros(i64);
+mod calendar;
+#[cfg(feature = "chrono")]
+mod chrono;
+mod decimal;
+mod geohash;
+mod input;
+mod int256;
+#[cfg(feature = "jiff")]
+mod jiff;
+mod long256;
+mod time;
+mod uuid;
 
-/// Nanoseconds since 1970-01-01 UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TimestampNanos(i64);
+pub use decimal::{Decimal, DecimalWidth};
+pub use geohash::Geohash;
+pub use input::{Bytes, Nullable, Text, TimestampValue};
+pub use long256::Long256;
+pub use time::{Date, Timestamp, TimestampMicros, TimestampNanos};
+pub use uuid::Uuid;
 
-/// A time in one of the two resolutions of QuestDB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Timestamp {
-    /// Microseconds since 1970.
-    Micros(i64),
-    /// Nanoseconds since 1970.
-    Nanos(i64),
-}
+use crate::error::{Error, ErrorKind, printable};
+use std::fmt;
 
-/// Milliseconds since 1970-01-01 UTC: a value of a DATE column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Date(i64);
-
-/// A UUID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Uuid(u128);
-
-/// A 256-bit unsigned integer as four limbs, the least significant first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Long256(pub [u64; 4]);
-
-/// A geohash of 1 to 60 bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Geohash {
-    bits: u64,
-    precision: u8,
-}
-
-/// How wide a decimal travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DecimalWidth {
-    /// Up to 18 digits.
-    W64,
-    /// Up to 38 digits.
-    W128,
-    /// Up to 76 digits.
-    W256,
-}
-
-/// An exact decimal number: `unscaled / 10^scale`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Decimal {
-    /// Two's complement, the least significant limb first.
-    unscaled: [u64; 4],
-    scale: u8,
-    width: Option<DecimalWidth>,
+/// The error of a value that cannot be taken, with the value and the rule that it breaks.
+#[cold]
+pub(crate) fn invalid(what: &'static str, value: impl fmt::Display, rule: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidValue, what).with("value", printable(&value.to_string())).because(rule)
 }

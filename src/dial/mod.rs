@@ -2,9 +2,11 @@
 //!
 //! [`crate::health`] decides whom to try and what an answer means; here the attempts are made.
 
-use crate::config::Endpoint;
+pub(crate) mod setup;
+
+use crate::config::{Endpoint, Target};
 use crate::error::{EndpointFailure, Error, ErrorKind};
-use crate::health::{Exhausted, Failure, Round, Target, Tracker};
+use crate::health::{Exhausted, Failure, Round, Tracker};
 use crate::transport::{Attempt, ConnectFailure, Connector, Direction, FailureClass, Link, Wake};
 use std::fmt;
 use std::net::IpAddr;
@@ -276,3 +278,6 @@ fn is_loopback(host: &str) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

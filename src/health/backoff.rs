@@ -116,7 +116,9 @@ mod tests {
     fn back_02_a_role_reject_pauses_like_the_first_time_and_starts_over() {
         let mut rng = fastrand::Rng::with_seed(3);
         let mut backoff = Backoff::ingest(ms(100), ms(5_000));
-        (0..4).for_each(|_| drop(backoff.next(&mut rng)));
+        for _ in 0..4 {
+            backoff.next(&mut rng);
+        }
         let pauses: Vec<_> = (0..2_000).map(|_| backoff.role_reject(&mut rng)).collect();
         let ends = (*pauses.iter().min().expect("2000"), *pauses.iter().max().expect("2000"));
         assert_fills(ends, ms(100), ms(200));
@@ -127,7 +129,9 @@ mod tests {
     fn back_03_a_reset_starts_over() {
         let mut rng = fastrand::Rng::with_seed(4);
         let mut backoff = Backoff::ingest(ms(100), ms(5_000));
-        (0..9).for_each(|_| drop(backoff.next(&mut rng)));
+        for _ in 0..9 {
+            backoff.next(&mut rng);
+        }
         backoff.reset();
         assert_fills(range(&backoff, &mut rng), ms(100), ms(200));
     }

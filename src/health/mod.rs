@@ -14,7 +14,7 @@ pub(crate) mod round;
 pub(crate) mod tracker;
 
 pub(crate) use backoff::Backoff;
-pub(crate) use classify::{Failure, HostState};
-pub(crate) use role::{Role, Target};
+pub(crate) use classify::Failure;
+pub(crate) use role::Role;
 pub(crate) use round::{Exhausted, Round};
 pub(crate) use tracker::Tracker;

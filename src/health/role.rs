@@ -1,30 +1,7 @@
 //! What a node is, and which nodes a client wants (ROLE).
 
+use crate::config::Target;
 use std::fmt;
-
-/// Which nodes a query client may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Target {
-    /// Every node, whatever its role.
-    #[default]
-    Any,
-    /// A primary, one that is still catching up, or a standalone server.
-    Primary,
-    /// A replica.
-    Replica,
-}
-
-impl fmt::Display for Target {
-    /// The word of the connect string.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Target::Any => "any",
-            Target::Primary => "primary",
-            Target::Replica => "replica",
-        })
-    }
-}
 
 /// What a node says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

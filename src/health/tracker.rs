@@ -8,7 +8,7 @@
 //! ```
 
 use super::classify::HostState;
-use super::role::Target;
+use crate::config::Target;
 
 /// How near a host is, nearest first (HOST-02). The order is the order of preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

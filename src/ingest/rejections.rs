@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::config::{RejectionConfig, RejectionPolicy};
 use crate::health::Backoff;
 use crate::store::Fsn;
 use crate::wire::response::Status;
@@ -105,6 +106,16 @@ pub(crate) struct Policies {
     pub(crate) unknown: Policy,
 }
 
+/// What was asked for; `auto` leaves the choice to others.
+fn policy(asked: RejectionPolicy) -> Option<Policy> {
+    match asked {
+        RejectionPolicy::Auto => None,
+        RejectionPolicy::Terminal => Some(Policy::Terminal),
+        RejectionPolicy::Retriable => Some(Policy::Retriable),
+        RejectionPolicy::RetriableOther => Some(Policy::RetriableElsewhere),
+    }
+}
+
 impl Default for Policies {
     fn default() -> Policies {
         Policies {
@@ -119,6 +130,21 @@ impl Default for Policies {
 }
 
 impl Policies {
+    /// As configured: the key of a category, then `on_server_error`, then the default (ERRP-06).
+    pub(super) fn new(config: &RejectionConfig) -> Policies {
+        let default = Policies::default();
+        let pick =
+            |own: RejectionPolicy, default: Policy| policy(own).or(policy(config.server)).unwrap_or(default);
+        Policies {
+            schema: pick(config.schema, default.schema),
+            parse: pick(config.parse, default.parse),
+            internal: pick(config.internal, default.internal),
+            security: pick(config.security, default.security),
+            write: pick(config.write, default.write),
+            unknown: policy(config.server).unwrap_or(default.unknown),
+        }
+    }
+
     pub(super) fn of(&self, category: Category) -> Policy {
         match category {
             Category::SchemaMismatch => self.schema,

@@ -10,10 +10,22 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod connector;
+mod exchange;
+mod halt;
+mod link;
 mod poll;
+mod resolve;
+mod stream;
+mod tcp;
+#[cfg(test)]
+mod testing;
+pub(crate) mod tls;
+mod upgrade;
 pub(crate) mod wake;
 mod ws;
 
+pub(crate) use connector::SocketConnector;
 pub(crate) use wake::Wake;
 
 /// Which side of the server a connection talks to.

@@ -127,6 +127,7 @@ pub(crate) fn code_may_travel(code: u16) -> bool {
 
 /// Body of a fuzz target: whatever the bytes are and however they are cut, the decoder stays within
 /// its bounds and says the same as for one piece (CONN-10, CONN-12, SEC-04).
+#[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_ws(data: &[u8]) {
     const LIMIT: usize = 4096;
     let Some((&cut, bytes)) = data.split_first() else { return };

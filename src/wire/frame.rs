@@ -3,7 +3,6 @@
 use super::reader::{Reader, WireError, WireFault, WireResult};
 use super::sink::Sink;
 use std::fmt;
-use std::ops::BitOr;
 
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 12;
@@ -34,6 +33,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// These flags and those of `other`.
+    #[inline]
+    pub(crate) const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
     /// Whether a flag beside those of `known` is set.
     #[inline]
     pub(crate) const fn has_beside(self, known: Flags) -> bool {
@@ -44,14 +49,6 @@ impl Flags {
     #[inline]
     pub(crate) const fn byte(self) -> u8 {
         self.0
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Flags;
-
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
     }
 }
 
@@ -190,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_header_is_read_as_it_was_written() {
-        let bytes = message(Flags::GORILLA | Flags::DELTA_SYMBOLS, 0x0201, b"abc");
+        let bytes = message(Flags::GORILLA.with(Flags::DELTA_SYMBOLS), 0x0201, b"abc");
         assert_eq!(bytes, b"QWP1\x01\x0c\x01\x02\x03\x00\x00\x00abc");
         let mut reader = Reader::new(&bytes);
         let header = Header { flags: Flags::from(0x0c), table_count: 0x0201 };
@@ -220,8 +217,8 @@ mod tests {
         let mut room = vec![0; 64];
         let mut sink = Sink::new(&mut room);
         let open = open(&mut sink);
-        symbols::put_delta(300, 2, b"\x01a\x01b", &mut sink);
-        open.close(&mut sink, Flags::DELTA_SYMBOLS | Flags::DEFER_COMMIT, 7);
+        symbols::put_delta(300, 2, [&b"\x01a\x01b"[..]], &mut sink);
+        open.close(&mut sink, Flags::DELTA_SYMBOLS.with(Flags::DEFER_COMMIT), 7);
         let len = sink.finish().expect("64 bytes hold it");
         let mut facts = FrameFacts { deferred: true, delta_start: 300, delta_count: 2, table_count: 7 };
         assert_eq!(peek(&room[..len]), Ok(facts));

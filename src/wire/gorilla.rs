@@ -158,7 +158,8 @@ fn decode_deltas(body: &[u8], count: usize, out: &mut Vec<i64>) -> Option<usize>
 /// The hot loop: no branch depends on the kind of a field but the one for runs of equal deltas.
 fn decode_stream(stream: &[u8], first: i64, second: i64, mut slots: &mut [i64]) -> Option<usize> {
     /// Zero bits, so equal deltas, that are worth a loop of their own.
-    const RUN: usize = 8;
+    const RUN_BITS: u32 = 8;
+    const RUN: usize = RUN_BITS as usize;
     let mut bits = BitReader::new(stream);
     let mut value = second;
     let mut delta = second.wrapping_sub(first);
@@ -170,7 +171,7 @@ fn decode_stream(stream: &[u8], first: i64, second: i64, mut slots: &mut [i64]) 
                 value = value.wrapping_add(delta);
                 *slot = value;
             }
-            bits.consume(RUN as u32);
+            bits.consume(RUN_BITS);
             slots = rest;
             continue;
         }
@@ -194,8 +195,8 @@ fn split_field(word: u64) -> (i64, u32) {
     const ALL: u64 = 0x24_10_0c_09_01;
     const VALUE: u64 = 0x20_0c_09_07_01;
     let ones8 = (!word | 0b1_0000).trailing_zeros() * 8;
-    let all = (ALL >> ones8) as u32 & 0x3f;
-    let value = (VALUE >> ones8) as u32 & 0x3f;
+    let all = ((ALL >> ones8) & 0x3f) as u32;
+    let value = ((VALUE >> ones8) & 0x3f) as u32;
     ((word << (64 - all)).cast_signed() >> (64 - value), all)
 }
 

@@ -5,9 +5,14 @@
 pub(crate) mod bits;
 pub(crate) mod frame;
 pub(crate) mod gorilla;
+pub(crate) mod ingress;
 pub(crate) mod reader;
+pub(crate) mod request;
 pub(crate) mod response;
 pub(crate) mod sink;
 pub(crate) mod symbols;
 pub(crate) mod types;
 pub(crate) mod varint;
+
+#[cfg(test)]
+mod tests;

@@ -210,3 +210,81 @@ impl<'a> Reader<'a> {
         if self.remaining() == 0 { Ok(()) } else { Err(self.fault(field, WireFault::Trailing)) }
     }
 }
+
+/// Little-endian bytes made longer without changing the unsigned number. Longer ones are cut.
+#[inline]
+pub(crate) fn zero_extended<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    extended(bytes, 0)
+}
+
+/// Little-endian bytes made longer without changing the signed number. Longer ones are cut.
+#[inline]
+pub(crate) fn sign_extended<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
+    extended(bytes, if negative { 0xff } else { 0 })
+}
+
+#[inline]
+fn extended<const N: usize>(bytes: &[u8], filler: u8) -> [u8; N] {
+    let mut all = [filler; N];
+    for (to, from) in all.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    all
+}
+
+/// Little-endian bytes as limbs, the least significant first.
+#[inline]
+pub(crate) fn limbs(bytes: [u8; 32]) -> [u64; 4] {
+    let mut limbs = [0; 4];
+    for (limb, bytes) in limbs.iter_mut().zip(bytes.as_chunks().0) {
+        *limb = u64::from_le_bytes(*bytes);
+    }
+    limbs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_never_goes_beyond_the_end() {
+        let mut reader = Reader::new(b"\x03abcdef");
+        assert_eq!(reader.str("text"), Ok("abc"));
+        for count in [4, usize::MAX] {
+            let fault = reader.bytes("rest", count).expect_err("three are left");
+            assert_eq!((fault.at, fault.what), (4, WireFault::Truncated));
+        }
+        assert_eq!(reader.bytes_u64("rest", u64::MAX).map_err(|e| e.what), Err(WireFault::Truncated));
+        assert_eq!(reader.u32("number").map_err(|e| e.at), Err(4));
+        assert_eq!(reader.end("message").map_err(|e| e.what), Err(WireFault::Trailing));
+        assert_eq!((reader.peek_rest(), reader.rest()), (&b"def"[..], &b"def"[..]));
+        assert_eq!(reader.end("message"), Ok(()));
+        assert_eq!(reader.rest(), b"");
+    }
+
+    #[test]
+    fn lim_16_a_length_near_2_to_the_64_does_not_wrap() {
+        let mut reader = Reader::new(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01abc");
+        assert_eq!(reader.str("text").map_err(|e| (e.at, e.what)), Err((10, WireFault::Truncated)));
+    }
+
+    #[test]
+    fn a_limit_is_told_with_the_place_of_the_number() {
+        let mut reader = Reader::new(b"\x00\x81\x01");
+        assert_eq!(reader.varint_up_to("count", 0), Ok(0));
+        let fault = reader.varint_up_to("count", 128).expect_err("129 is too much");
+        assert_eq!(fault.to_string(), "count at offset 1: 129 is beyond the limit of 128");
+    }
+
+    #[test]
+    fn numbers_are_extended_by_sign_or_by_zeros() {
+        assert_eq!(zero_extended(&[0xfe]), [0xfe, 0, 0, 0]);
+        assert_eq!(sign_extended(&[0xfe]), [0xfe, 0xff, 0xff, 0xff]);
+        assert_eq!(sign_extended(&[0xfe, 0x7f]), [0xfe, 0x7f, 0, 0]);
+        assert_eq!(sign_extended::<2>(&[1, 2, 3]), [1, 2]);
+        let mut bytes = [0; 32];
+        (bytes[0], bytes[8], bytes[31]) = (1, 2, 0x80);
+        assert_eq!(limbs(bytes), [1, 2, 0, 1 << 63]);
+    }
+}

@@ -56,10 +56,18 @@ impl<'a> Sink<'a> {
     #[inline]
     pub(crate) fn varint(&mut self, value: u64) {
         if value < 0x80 {
-            return self.u8(value as u8);
+            return self.u8((value & 0x7f) as u8);
         }
         let (bytes, count) = varint::encode(value);
         self.put(&bytes[..count]);
+    }
+
+    /// Appends values of fixed width, little-endian, in one go.
+    #[inline]
+    pub(crate) fn scalars<T: Scalar>(&mut self, values: &[T]) {
+        if let Some(room) = self.reserve(size_of_val(values)) {
+            T::put_all(values, room);
+        }
     }
 
     /// Appends text behind a varint length.
@@ -76,12 +84,48 @@ impl<'a> Sink<'a> {
         self.at = len;
     }
 
+    /// Gives up: the message counts as one that did not fit, whatever follows.
+    #[cold]
+    pub(crate) fn fail(&mut self) {
+        self.at = usize::MAX;
+    }
+
     /// Overwrites bytes written before, for lengths that are known only at the end.
     #[inline]
     pub(crate) fn patch(&mut self, at: usize, bytes: &[u8]) {
         if let Some(room) = at.checked_add(bytes.len()).and_then(|end| self.bytes.get_mut(at..end)) {
             room.copy_from_slice(bytes);
         }
+    }
+}
+
+/// A value that takes as many bytes on the wire as in memory.
+pub(crate) trait Scalar: Copy {
+    /// Writes `values` to `room`, which is exactly as long; compiles to a copy on common machines.
+    fn put_all(values: &[Self], room: &mut [u8]);
+}
+
+macro_rules! scalars {
+    ($($type:ty),*) => {$(
+        impl Scalar for $type {
+            #[inline]
+            fn put_all(values: &[$type], room: &mut [u8]) {
+                let (room, _) = room.as_chunks_mut();
+                for (room, value) in room.iter_mut().zip(values) {
+                    *room = value.to_le_bytes();
+                }
+            }
+        }
+    )*};
+}
+
+scalars!(i8, u8, i16, u16, i32, u32, i64, u64, u128, f32, f64);
+
+/// Limbs, the least significant first.
+impl<const N: usize> Scalar for [u64; N] {
+    #[inline]
+    fn put_all(values: &[[u64; N]], room: &mut [u8]) {
+        u64::put_all(values.as_flattened(), room);
     }
 }
 
@@ -101,5 +145,33 @@ mod tests {
         sink.u8(1);
         assert_eq!(sink.finish(), None);
         assert_eq!(room[..3], [0xac, 0x02, 7]);
+    }
+
+    #[test]
+    fn scalars_are_little_endian_and_bit_exact() {
+        let nan = f64::from_bits(0xfff4_0302_0100_0201);
+        let mut room = [0_u8; 8 + 3 * 2 + 2 * 16 + 1];
+        let mut sink = Sink::new(&mut room);
+        sink.scalars(&[nan]);
+        sink.scalars(&[-2_i16, 0x0102, i16::MIN]);
+        sink.scalars(&[[1_u64, 0x0102_0304_0506_0708]]);
+        sink.scalars(&[1_u128 << 120]);
+        sink.scalars::<u32>(&[]);
+        sink.scalars(&[-1_i8]);
+        assert_eq!(sink.finish(), Some(47));
+        assert_eq!(room[..8], [1, 2, 0, 1, 2, 3, 0xf4, 0xff]);
+        assert_eq!(room[8..14], [0xfe, 0xff, 2, 1, 0, 0x80]);
+        assert_eq!(room[14..30], [1, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(room[30..47], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff]);
+    }
+
+    #[test]
+    fn a_sink_that_gave_up_stays_so() {
+        let mut room = [0_u8; 4];
+        let mut sink = Sink::new(&mut room);
+        sink.fail();
+        sink.put(&[1, 2]);
+        sink.u8(1);
+        assert_eq!(sink.finish(), None);
     }
 }

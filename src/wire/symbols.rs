@@ -8,11 +8,18 @@ use super::reader::{Reader, WireFault, WireResult};
 use super::sink::Sink;
 use super::varint;
 
-/// Appends a delta: `count` entries, the first with id `start`, as they stand in `entries`.
-pub(crate) fn put_delta(start: u64, count: u64, entries: &[u8], sink: &mut Sink<'_>) {
+/// Appends a delta: `count` entries, the first with id `start`, as they stand in the pieces of `entries`.
+pub(crate) fn put_delta<'e>(
+    start: u64,
+    count: u64,
+    entries: impl IntoIterator<Item = &'e [u8]>,
+    sink: &mut Sink<'_>,
+) {
     sink.varint(start);
     sink.varint(count);
-    sink.put(entries);
+    for piece in entries {
+        sink.put(piece);
+    }
 }
 
 /// Bytes that [`put_delta`] writes.
@@ -130,7 +137,7 @@ pub(crate) fn put_commit(dictionary_size: u64, sink: &mut Sink<'_>) {
 
 fn put_message_without_block(start: u64, count: u64, entries: &[u8], sink: &mut Sink<'_>) {
     let open = frame::open(sink);
-    put_delta(start, count, entries, sink);
+    put_delta(start, count, [entries], sink);
     open.close(sink, Flags::DELTA_SYMBOLS, 0);
 }
 
@@ -162,7 +169,7 @@ pub(crate) fn fuzz_symbols(data: &[u8]) {
     let canonical: usize = delta.texts().map(|text| entry_len(text.len())).sum();
     let mut room = vec![0; data.len()];
     let mut sink = Sink::new(&mut room);
-    put_delta(delta.start, delta.count, delta.entries, &mut sink);
+    put_delta(delta.start, delta.count, [delta.entries], &mut sink);
     let len = sink.finish().expect("no longer than what was read");
     assert_eq!(len, delta_len(delta.start, delta.count, delta.entries.len()));
     assert_eq!(Delta::read(&mut Reader::new(&room[..len])), Ok(delta));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::error::Phase;
-use crate::health::HostState;
+use crate::health::classify::HostState;
 
 fn report(host: usize, kind: ErrorKind) -> EndpointFailure {
     EndpointFailure { endpoint: format!("h{host}:9000"), phase: Phase::Upgrade, kind, reason: "no".into() }

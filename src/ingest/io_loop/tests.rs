@@ -5,8 +5,8 @@ mod turns;
 
 use super::*;
 use crate::config::Endpoint;
+use crate::config::Target;
 use crate::dial::DialSettings;
-use crate::health::Target;
 use crate::ingest::snapshot::LinkState;
 use crate::store::{self, Appender, Fsn, Ledger, Outcome, Refused, SymbolLog};
 use crate::time::SystemClock;

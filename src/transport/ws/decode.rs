@@ -305,6 +305,7 @@ fn close(payload: &[u8]) -> Result<Received, Violation> {
 
 /// Feeds `bytes` in pieces of `piece` bytes and collects what comes out, up to the violation that
 /// ends it. For tests and the fuzz target.
+#[cfg(any(test, fuzzing))]
 pub(super) fn drive(bytes: &[u8], piece: usize, limit: usize) -> (Vec<Received>, Option<Violation>) {
     let mut decoder = Decoder::new(limit, &[]);
     let mut received = Vec::new();

@@ -8,9 +8,6 @@ use tungstenite::protocol::frame::coding::{self, Data, OpCode};
 /// Longest header of a masked frame.
 const MAX_HEADER_BYTES: usize = 14;
 
-/// Why nothing could be sent: the system has no random bytes for a mask.
-pub(crate) type EncodeError = getrandom::Error;
-
 /// Masks messages into a buffer, and control frames between them.
 ///
 /// Bytes go `message -> buffer -> socket`; the buffer holds at most [`BLOCK_BYTES`].
@@ -52,7 +49,7 @@ impl Encoder {
 
     /// Masks as much of `message` behind `taken` as there is room for, and adds that to `taken`.
     /// Returns whether the message is complete. If it is not, empty the buffer and call again.
-    pub(crate) fn message(&mut self, message: &[u8], taken: &mut usize) -> Result<bool, EncodeError> {
+    pub(crate) fn message(&mut self, message: &[u8], taken: &mut usize) -> Result<bool, getrandom::Error> {
         let key = match self.open {
             Some(key) => key,
             None => {
@@ -92,14 +89,19 @@ impl Encoder {
         }
     }
 
-    /// Whether a CLOSE is queued or gone: no message may follow.
+    /// Whether a CLOSE is queued or gone, so that no message may begin. One that has begun goes on.
     pub(crate) fn is_closed(&self) -> bool {
-        self.waiting.closed
+        self.waiting.closed && self.open.is_none()
+    }
+
+    /// Whether something can be written before the message that is open goes on.
+    pub(crate) fn can_write(&self) -> bool {
+        self.start < self.end || (self.open.is_none() && !self.is_empty())
     }
 
     /// What to write to the socket next; control frames that can leave now are part of it. Say with
     /// [`Encoder::written`] how much the socket took.
-    pub(crate) fn pending(&mut self) -> Result<&[u8], EncodeError> {
+    pub(crate) fn pending(&mut self) -> Result<&[u8], getrandom::Error> {
         if self.open.is_none() {
             self.controls()?;
         }
@@ -122,7 +124,7 @@ impl Encoder {
     }
 
     /// Puts the control frames that wait and the header of a message, if there is room.
-    fn start_message(&mut self, length: u64) -> Result<Option<Key>, EncodeError> {
+    fn start_message(&mut self, length: u64) -> Result<Option<Key>, getrandom::Error> {
         self.controls()?;
         if self.room() < MAX_HEADER_BYTES {
             return Ok(None);
@@ -132,7 +134,7 @@ impl Encoder {
         Ok(Some(key))
     }
 
-    fn controls(&mut self) -> Result<(), EncodeError> {
+    fn controls(&mut self) -> Result<(), getrandom::Error> {
         while self.room() >= MAX_HEADER_BYTES + MAX_CONTROL_BYTES {
             let waiting = &mut self.waiting;
             let (kind, payload) = if let Some(payload) = waiting.pong.take() {

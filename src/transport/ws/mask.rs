@@ -79,9 +79,9 @@ mod tests {
         let key = [0x37, 0xfa, 0x21, 0x3d];
         let source: Vec<u8> = (0..160_u8).map(|b| b.wrapping_mul(31)).collect();
         for length in 0..=64 {
-            for from in 0..16 {
-                for to in 0..16 {
-                    for done in 0..8 {
+            for from in 0..8 {
+                for to in 0..8 {
+                    for done in 0..4 {
                         let mut target = [0xee_u8; 96];
                         copy_masked(
                             &mut target[to..to + length],

@@ -15,7 +15,7 @@ fn delta_bytes(start: u64, texts: &[&str]) -> Vec<u8> {
     let entries = entries(texts);
     let mut room = vec![0; delta_len(start, texts.len() as u64, entries.len())];
     let mut sink = Sink::new(&mut room);
-    put_delta(start, texts.len() as u64, &entries, &mut sink);
+    put_delta(start, texts.len() as u64, entries.chunks(3), &mut sink);
     assert_eq!(sink.finish(), Some(room.len()), "delta_len is exact");
     room
 }

@@ -1,0 +1,173 @@
+//! Everything that waits for a flush: tables, the symbol dictionary, and what the rows weigh.
+
+use super::column::Values;
+use super::interner::Interner;
+use super::lookup::{self, Lookup};
+use super::names::{self, NameOf};
+use super::table::{NameRules, Table};
+use crate::error::{Error, ErrorKind, Result};
+use std::collections::HashMap;
+
+/// Tables without pending rows that are kept for the next batch.
+const MAX_IDLE_TABLES: usize = 1024;
+
+/// Pending rows.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub(crate) tables: Vec<Table>,
+    by_name: Lookup,
+    /// The table of the last row.
+    last: usize,
+    pub(crate) symbols: Interner,
+    /// Finished rows of all tables that are not yet in the store.
+    pub(crate) rows: usize,
+    /// What they weigh: about what they take on the wire.
+    pub(crate) bytes: usize,
+    pub(crate) rules: NameRules,
+    /// `max_buf_size`
+    pub(crate) max_bytes: usize,
+    hash_seed: u64,
+    /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
+    scales: HashMap<(String, String), u8>,
+}
+
+impl Buffer {
+    pub(crate) fn new(symbols: Interner, rules: NameRules, max_bytes: usize, hash_seed: u64) -> Buffer {
+        Buffer {
+            tables: Vec::new(),
+            by_name: Lookup::default(),
+            last: 0,
+            symbols,
+            rows: 0,
+            bytes: 0,
+            rules,
+            max_bytes,
+            hash_seed,
+            scales: HashMap::new(),
+        }
+    }
+
+    /// The place of a table, which is made if there is none of that name.
+    #[inline]
+    pub(crate) fn table(&mut self, name: &str) -> Result<usize> {
+        if self.tables.get(self.last).is_some_and(|table| table.is(name)) {
+            return Ok(self.last);
+        }
+        self.other_table(name)
+    }
+
+    fn other_table(&mut self, name: &str) -> Result<usize> {
+        let hash = lookup::hash_name(self.hash_seed, name);
+        let tables = &self.tables;
+        // A server takes `T` and `t` for one table; so do we, that its rows stay in order.
+        let same = |number: u32| {
+            tables.get(number as usize).is_some_and(|table| table.is(name) || names::same(table.name(), name))
+        };
+        if let Some(number) = self.by_name.find(hash, same) {
+            self.last = number as usize;
+            return Ok(self.last);
+        }
+        names::check(NameOf::Table, name, self.rules.max_bytes)?;
+        let (tables, seed) = (&self.tables, self.hash_seed);
+        self.by_name.push(hash, |number| {
+            tables.get(number as usize).map_or(0, |table| lookup::hash_name(seed, table.name()))
+        });
+        self.tables.push(Table::new(name, self.hash_seed));
+        self.last = self.tables.len() - 1;
+        Ok(self.last)
+    }
+
+    /// Takes back a table that only an unfinished row brought.
+    pub(crate) fn take_back_tables(&mut self, tables_before: usize) {
+        while self.tables.len() > tables_before {
+            if let Some(table) = self.tables.pop() {
+                self.by_name.pop(lookup::hash_name(self.hash_seed, table.name()));
+            }
+        }
+        self.last = self.last.min(self.tables.len().saturating_sub(1));
+    }
+
+    /// Takes back symbol ids that only an unfinished row brought.
+    #[cold]
+    pub(crate) fn forget_symbols(&mut self, len: u32) {
+        self.symbols.truncate(len);
+        for column in self.tables.iter_mut().flat_map(|table| &mut table.columns) {
+            if let Values::Symbol(symbols) = &mut column.values {
+                symbols.forget();
+            }
+        }
+    }
+
+    /// The scale that a decimal column has for good, if it has one.
+    pub(crate) fn scale(&self, table: &str, column: &str) -> Option<u8> {
+        if self.scales.is_empty() {
+            return None;
+        }
+        self.scales.get(&(names::folded(table), names::folded(column))).copied()
+    }
+
+    /// Fills all columns up to their table's last row, and settles the scales of decimal columns.
+    pub(crate) fn seal(&mut self) {
+        let mut settled = Vec::new();
+        for table in self.tables.iter_mut().filter(|table| table.pending() > 0) {
+            table.seal();
+            let name = table.name().to_owned();
+            for column in &mut table.columns {
+                if let Values::Decimal(decimals) = &mut column.values
+                    && let Some(scale) = decimals.scale
+                    && !decimals.scale_is_settled
+                {
+                    decimals.scale_is_settled = true;
+                    settled.push(((names::folded(&name), names::folded(column.name())), scale));
+                }
+            }
+        }
+        self.scales.extend(settled);
+    }
+
+    /// Settles the scale of a decimal column before its first value, or as that has set it.
+    pub(crate) fn declare_scale(&mut self, table: &str, column: &str, scale: u8) -> Result<()> {
+        names::check(NameOf::Table, table, self.rules.max_bytes)?;
+        names::check(NameOf::Column, column, self.rules.max_bytes)?;
+        let pending = self.tables.iter().filter(|found| names::same(found.name(), table)).find_map(|found| {
+            let found = found.columns.iter().find(|found| names::same(found.name(), column))?;
+            match &found.values {
+                Values::Decimal(decimals) => decimals.scale,
+                _ => None,
+            }
+        });
+        if let Some(pending) = pending {
+            self.settle_scale(table, column, pending)?;
+        }
+        self.settle_scale(table, column, scale)
+    }
+
+    /// Settles the scale of a decimal column.
+    fn settle_scale(&mut self, table: &str, column: &str, scale: u8) -> Result<()> {
+        let key = (names::folded(table), names::folded(column));
+        match self.scales.insert(key.clone(), scale) {
+            Some(before) if before != scale => {
+                self.scales.insert(key, before);
+                Err(Error::new(ErrorKind::InvalidCall, "cannot change the scale of a decimal column")
+                    .with("table", table)
+                    .with("column", column)
+                    .because(format!("it is {before} for this sender's life")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets all pending rows, and tables that were not used for a while if there are many.
+    pub(crate) fn clear(&mut self) {
+        if self.tables.len() > MAX_IDLE_TABLES {
+            self.tables.clear();
+            self.by_name = Lookup::default();
+            self.last = 0;
+        }
+        for table in &mut self.tables {
+            table.clear();
+        }
+        self.rows = 0;
+        self.bytes = 0;
+    }
+}

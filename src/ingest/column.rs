@@ -1,0 +1,413 @@
+//! The values of one column that wait for a flush.
+//!
+//! Values only, one vector a column; a NULL costs a bit, and a column that a row does not name costs
+//! the row nothing: the gap is filled when the column is next set, or sealed.
+
+use super::bitmap::Bitmap;
+use super::names::{self, Key};
+use crate::value::DecimalWidth;
+use crate::wire::types::ColumnType;
+
+/// A column of a table, with the values of the rows since the last flush.
+#[derive(Debug)]
+pub(crate) struct Column {
+    key: Key,
+    pub(crate) values: Values,
+    /// Rows that have a value or a NULL here: at most one more than the table has finished rows.
+    pub(crate) covered: usize,
+    /// 1 where a row is NULL. Rows beyond its length have a value.
+    pub(crate) nulls: Bitmap,
+    /// Finished and unfinished rows that said NULL by name.
+    named_nulls: usize,
+}
+
+/// The values of the rows that are not NULL, packed. BOOLEAN, BYTE, SHORT and CHAR know no NULL:
+/// they have one value a row.
+#[derive(Debug)]
+pub(crate) enum Values {
+    Boolean(Bitmap),
+    Byte(Vec<i8>),
+    Short(Vec<i16>),
+    Char(Vec<u16>),
+    Int(Vec<i32>),
+    Long(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Symbol(Symbols),
+    Timestamp(Vec<i64>),
+    TimestampNanos(Vec<i64>),
+    Date(Vec<i64>),
+    Uuid(Vec<[u64; 2]>),
+    Long256(Vec<[u64; 4]>),
+    Geohash(Geohashes),
+    Varchar(Blobs),
+    Binary(Blobs),
+    Decimal(Decimals),
+    Array(Arrays),
+    Ipv4(Vec<u32>),
+}
+
+/// A bit a row, the first in the lowest bit of the first byte: 0 is NULL.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Validity<'a>(pub(crate) &'a [u8]);
+
+impl Validity<'_> {
+    /// Whether the row has a value.
+    #[inline]
+    pub(crate) fn get(self, row: usize) -> bool {
+        self.0.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
+    }
+}
+
+/// Ids of symbols, and the ids of the texts seen last.
+#[derive(Debug, Default)]
+pub(crate) struct Symbols {
+    pub(crate) ids: Vec<u32>,
+    cache: Box<[Cached]>,
+}
+
+/// A text of up to 16 bytes and its id; the words and the length are the whole text.
+#[derive(Debug, Clone, Copy)]
+struct Cached {
+    words: (u64, u64),
+    len: usize,
+    id: u32,
+}
+
+/// Places of the cache; a power of two.
+const CACHED_SYMBOLS: usize = 64;
+
+const NOTHING_CACHED: Cached = Cached { words: (0, 0), len: usize::MAX, id: 0 };
+
+impl Symbols {
+    fn place(words: (u64, u64)) -> usize {
+        (words.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+    }
+
+    /// The id of a text that this column saw lately.
+    #[inline]
+    pub(crate) fn cached(&self, text: &str) -> Option<u32> {
+        let words = names::words(text.as_bytes())?;
+        let cached = self.cache.get(Symbols::place(words))?;
+        (cached.words == words && cached.len == text.len()).then_some(cached.id)
+    }
+
+    /// Remembers the id of a text.
+    pub(crate) fn remember(&mut self, text: &str, id: u32) {
+        let Some(words) = names::words(text.as_bytes()) else { return };
+        if self.cache.is_empty() {
+            self.cache = vec![NOTHING_CACHED; CACHED_SYMBOLS].into_boxed_slice();
+        }
+        if let Some(place) = self.cache.get_mut(Symbols::place(words)) {
+            *place = Cached { words, len: text.len(), id };
+        }
+    }
+
+    /// Forgets all texts: ids were taken back.
+    pub(crate) fn forget(&mut self) {
+        self.cache.fill(NOTHING_CACHED);
+    }
+}
+
+/// Bytes of different length: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug)]
+pub(crate) struct Blobs {
+    pub(crate) offsets: Vec<u32>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Default for Blobs {
+    fn default() -> Blobs {
+        Blobs { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl Blobs {
+    /// Whether all bytes together stay within what an offset can say.
+    #[inline]
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.bytes.len().checked_add(bytes).is_some_and(|all| u32::try_from(all).is_ok())
+    }
+
+    /// Appends a value that there [is room](Blobs::has_room) for.
+    #[inline]
+    pub(crate) fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.seal();
+    }
+
+    /// Ends the value whose bytes were appended.
+    #[inline]
+    pub(crate) fn seal(&mut self) {
+        self.offsets.push(self.bytes.len() as u32);
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.offsets.truncate(count + 1);
+        self.bytes.truncate(self.offsets.last().map_or(0, |end| *end as usize));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+}
+
+/// Geohashes of one precision.
+#[derive(Debug, Default)]
+pub(crate) struct Geohashes {
+    /// Set by the first value of a batch.
+    pub(crate) precision: Option<u8>,
+    pub(crate) bits: Vec<u64>,
+}
+
+/// Decimals of one scale.
+#[derive(Debug)]
+pub(crate) struct Decimals {
+    pub(crate) width: DecimalWidth,
+    /// Set by the first value, or declared; stays for the sender's life (FLUSH-22).
+    pub(crate) scale: Option<u8>,
+    /// Whether a finished row or a declaration stands behind the scale.
+    pub(crate) scale_is_settled: bool,
+    pub(crate) unscaled: Vec<[u64; 4]>,
+}
+
+/// Arrays of one rank, in the form of the wire.
+#[derive(Debug, Default)]
+pub(crate) struct Arrays {
+    /// Set by the first value of a batch.
+    pub(crate) rank: Option<u8>,
+    pub(crate) encoded: Blobs,
+}
+
+impl Values {
+    pub(crate) fn column_type(&self) -> ColumnType {
+        match self {
+            Values::Boolean(_) => ColumnType::Boolean,
+            Values::Byte(_) => ColumnType::Byte,
+            Values::Short(_) => ColumnType::Short,
+            Values::Char(_) => ColumnType::Char,
+            Values::Int(_) => ColumnType::Int,
+            Values::Long(_) => ColumnType::Long,
+            Values::Float(_) => ColumnType::Float,
+            Values::Double(_) => ColumnType::Double,
+            Values::Symbol(_) => ColumnType::Symbol,
+            Values::Timestamp(_) => ColumnType::Timestamp,
+            Values::TimestampNanos(_) => ColumnType::TimestampNanos,
+            Values::Date(_) => ColumnType::Date,
+            Values::Uuid(_) => ColumnType::Uuid,
+            Values::Long256(_) => ColumnType::Long256,
+            Values::Geohash(_) => ColumnType::Geohash,
+            Values::Varchar(_) => ColumnType::Varchar,
+            Values::Binary(_) => ColumnType::Binary,
+            Values::Decimal(decimals) => match decimals.width {
+                DecimalWidth::W64 => ColumnType::Decimal64,
+                DecimalWidth::W128 => ColumnType::Decimal128,
+                DecimalWidth::W256 => ColumnType::Decimal256,
+            },
+            Values::Array(_) => ColumnType::DoubleArray,
+            Values::Ipv4(_) => ColumnType::Ipv4,
+        }
+    }
+
+    /// No values of that type. LONG[] is not written: servers refuse it (LIM-08).
+    pub(crate) fn new(column_type: ColumnType) -> Option<Values> {
+        let decimal = |width| {
+            Values::Decimal(Decimals { width, scale: None, scale_is_settled: false, unscaled: Vec::new() })
+        };
+        Some(match column_type {
+            ColumnType::Boolean => Values::Boolean(Bitmap::default()),
+            ColumnType::Byte => Values::Byte(Vec::new()),
+            ColumnType::Short => Values::Short(Vec::new()),
+            ColumnType::Char => Values::Char(Vec::new()),
+            ColumnType::Int => Values::Int(Vec::new()),
+            ColumnType::Long => Values::Long(Vec::new()),
+            ColumnType::Float => Values::Float(Vec::new()),
+            ColumnType::Double => Values::Double(Vec::new()),
+            ColumnType::Symbol => Values::Symbol(Symbols::default()),
+            ColumnType::Timestamp => Values::Timestamp(Vec::new()),
+            ColumnType::TimestampNanos => Values::TimestampNanos(Vec::new()),
+            ColumnType::Date => Values::Date(Vec::new()),
+            ColumnType::Uuid => Values::Uuid(Vec::new()),
+            ColumnType::Long256 => Values::Long256(Vec::new()),
+            ColumnType::Geohash => Values::Geohash(Geohashes::default()),
+            ColumnType::Varchar => Values::Varchar(Blobs::default()),
+            ColumnType::Binary => Values::Binary(Blobs::default()),
+            ColumnType::Decimal64 => decimal(DecimalWidth::W64),
+            ColumnType::Decimal128 => decimal(DecimalWidth::W128),
+            ColumnType::Decimal256 => decimal(DecimalWidth::W256),
+            ColumnType::DoubleArray => Values::Array(Arrays::default()),
+            ColumnType::Ipv4 => Values::Ipv4(Vec::new()),
+            ColumnType::LongArray => return None,
+        })
+    }
+
+    /// Whether the type knows NULL. Otherwise there is a value for every row.
+    pub(crate) fn has_nulls(&self) -> bool {
+        !matches!(self, Values::Boolean(_) | Values::Byte(_) | Values::Short(_) | Values::Char(_))
+    }
+
+    /// Makes the rows up to `rows` NULL where the type knows no NULL; elsewhere a bit says it.
+    fn fill(&mut self, rows: usize) -> bool {
+        match self {
+            Values::Boolean(bits) => bits.extend_to(rows),
+            Values::Byte(values) => values.resize(rows, 0),
+            Values::Short(values) => values.resize(rows, 0),
+            Values::Char(values) => values.resize(rows, 0),
+            _ => return false,
+        }
+        true
+    }
+
+    /// How many values there are.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Values::Boolean(bits) => bits.len(),
+            Values::Byte(values) => values.len(),
+            Values::Short(values) => values.len(),
+            Values::Char(values) => values.len(),
+            Values::Int(values) => values.len(),
+            Values::Long(values) | Values::Timestamp(values) => values.len(),
+            Values::TimestampNanos(values) | Values::Date(values) => values.len(),
+            Values::Float(values) => values.len(),
+            Values::Double(values) => values.len(),
+            Values::Symbol(symbols) => symbols.ids.len(),
+            Values::Uuid(values) => values.len(),
+            Values::Long256(values) => values.len(),
+            Values::Geohash(geohashes) => geohashes.bits.len(),
+            Values::Varchar(blobs) | Values::Binary(blobs) => blobs.len(),
+            Values::Decimal(decimals) => decimals.unscaled.len(),
+            Values::Array(arrays) => arrays.encoded.len(),
+            Values::Ipv4(values) => values.len(),
+        }
+    }
+
+    /// Keeps the first `count` values.
+    fn truncate(&mut self, count: usize) {
+        match self {
+            Values::Boolean(bits) => bits.truncate(count),
+            Values::Byte(values) => values.truncate(count),
+            Values::Short(values) => values.truncate(count),
+            Values::Char(values) => values.truncate(count),
+            Values::Int(values) => values.truncate(count),
+            Values::Long(values) | Values::Timestamp(values) => values.truncate(count),
+            Values::TimestampNanos(values) | Values::Date(values) => values.truncate(count),
+            Values::Float(values) => values.truncate(count),
+            Values::Double(values) => values.truncate(count),
+            Values::Symbol(symbols) => symbols.ids.truncate(count),
+            Values::Uuid(values) => values.truncate(count),
+            Values::Long256(values) => values.truncate(count),
+            Values::Geohash(geohashes) => {
+                geohashes.bits.truncate(count);
+                if count == 0 {
+                    geohashes.precision = None;
+                }
+            }
+            Values::Varchar(blobs) | Values::Binary(blobs) => blobs.truncate(count),
+            Values::Decimal(decimals) => {
+                decimals.unscaled.truncate(count);
+                if count == 0 && !decimals.scale_is_settled {
+                    decimals.scale = None;
+                }
+            }
+            Values::Array(arrays) => {
+                arrays.encoded.truncate(count);
+                if count == 0 {
+                    arrays.rank = None;
+                }
+            }
+            Values::Ipv4(values) => values.truncate(count),
+        }
+    }
+}
+
+impl Column {
+    pub(crate) fn new(name: &str, values: Values) -> Column {
+        Column { key: Key::new(name), values, covered: 0, nulls: Bitmap::default(), named_nulls: 0 }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.key.name()
+    }
+
+    /// Whether `name` is its name, to the letter.
+    #[inline(always)]
+    pub(crate) fn is(&self, name: &str) -> bool {
+        self.key.is(name)
+    }
+
+    /// Becomes a column of that type, unless a row of this batch has set a value.
+    pub(crate) fn take_type(&mut self, column_type: ColumnType) {
+        if self.values.column_type() != column_type
+            && self.values.count() == 0
+            && let Some(mut values) = Values::new(column_type)
+        {
+            if values.fill(self.covered) {
+                self.nulls.clear();
+            }
+            self.values = values;
+        }
+    }
+
+    /// Makes the rows from the last one set up to `rows` NULL.
+    pub(crate) fn cover(&mut self, rows: usize) {
+        if self.covered < rows {
+            if !self.values.fill(rows) {
+                self.nulls.extend_to(self.covered);
+                self.nulls.extend_ones_to(rows);
+            }
+            self.covered = rows;
+        }
+    }
+
+    /// Row `row`, the unfinished one, is NULL.
+    pub(crate) fn set_null(&mut self, row: usize) {
+        self.cover(row + 1);
+        self.named_nulls += 1;
+    }
+
+    /// Takes back what the rows from `row` on, which are unfinished, have set.
+    pub(crate) fn take_back(&mut self, row: usize) {
+        if self.covered <= row {
+            return;
+        }
+        let kept = row - self.nulls.ones_before(row);
+        self.named_nulls -= self.nulls.ones_before(self.covered) - (row - kept);
+        self.nulls.truncate(row);
+        self.values.truncate(kept);
+        self.covered = row;
+    }
+
+    /// Rows from the last one set on were given values, and NULL where a bit of `validity` is 0.
+    pub(crate) fn append_rows(&mut self, rows: usize, validity: Option<Validity<'_>>) {
+        if let Some(validity) = validity
+            && self.values.has_nulls()
+        {
+            self.nulls.extend_to(self.covered);
+            for row in 0..rows {
+                let null = !validity.get(row);
+                self.nulls.push(null);
+                self.named_nulls += usize::from(null);
+            }
+        }
+        self.covered += rows;
+    }
+
+    /// Whether a frame has to name it: rows that do not know a column need not hear of it.
+    pub(crate) fn is_set(&self) -> bool {
+        self.named_nulls > 0 || self.values.count() > 0
+    }
+
+    /// Values that stand before row `row`. Rows that were not covered yet have none.
+    pub(crate) fn values_before(&self, row: usize) -> usize {
+        let row = row.min(self.covered);
+        row - self.nulls.ones_before(row)
+    }
+
+    /// Forgets the values, keeps name, type and memory.
+    pub(crate) fn clear(&mut self) {
+        self.values.truncate(0);
+        self.nulls.clear();
+        self.covered = 0;
+        self.named_nulls = 0;
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of several formats together.
+
+pub(crate) mod vectors;
