@@ -21,7 +21,7 @@ mod symbols;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use appender::{Appender, Group, Refused};
+pub(crate) use appender::{Appender, Refused};
 pub(crate) use cursor::Cursor;
 pub use fsn::Fsn;
 pub(crate) use ledger::{Ledger, Outcome};
