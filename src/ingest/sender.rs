@@ -192,9 +192,11 @@ impl Sender {
         if self.state == State::Closed {
             return Ok(());
         }
+        // Flush and wait share the time-out.
+        let deadline = Deadline::after(self.clock.now(), self.settings.close_timeout);
+        self.settings.append_deadline = self.settings.append_deadline.min(self.settings.close_timeout);
         let flushed = self.flush_for_close();
         if let Some(last) = self.shared.ledger.published() {
-            let deadline = Deadline::after(self.clock.now(), self.settings.close_timeout);
             // What is left is counted below, for every way in which the wait can end.
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }

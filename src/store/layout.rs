@@ -41,8 +41,9 @@ pub(crate) fn frame(segment: &[u8], offset: usize) -> Option<(&[u8], usize)> {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, reason = "test data is small")]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "test data is small")]
+
     use super::*;
     use proptest::prelude::*;
 

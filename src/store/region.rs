@@ -7,7 +7,7 @@
 //! - Invariant R2: bytes from the published length on are touched by the one [`Writer`] only.
 //! - Invariant R3: the published length never exceeds `len`, only the writer moves it, and only
 //!   forward; [`Writer::recycle`] alone sets it back, with the proof that no reader exists.
-#![allow(unsafe_code)] // shared memory with a moving frontier cannot be written with safe slices
+#![expect(unsafe_code, reason = "memory shared up to a moving end cannot be written with safe slices")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
@@ -155,8 +155,9 @@ impl Block {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, reason = "test data is small")]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "test data is small")]
+
     use super::*;
 
     #[test]

@@ -270,8 +270,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 256 }, ..ProptestConfig::default() })]
     #[test]
+    #[cfg_attr(miri, ignore = "too slow")]
     fn the_store_behaves_like_a_list_of_frames(steps in prop::collection::vec(step(), 1..120)) {
         let (mut appender, mut walk, ledger) = store(6);
         let mut model: Vec<Vec<u8>> = Vec::new();
