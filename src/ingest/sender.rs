@@ -5,6 +5,7 @@ use super::buffer::Buffer;
 use super::delivery::UNKNOWN_CAP_BYTES;
 use super::encode::{self, MAX_GROUP_ROWS, Plan};
 use super::io_loop::Thread;
+use super::reach::Reach;
 use super::rows::Row;
 use super::shared::Shared;
 use super::snapshot::{Counters, Health, LinkState};
@@ -55,6 +56,7 @@ pub struct Sender {
     bounds: Vec<usize>,
     /// Dictionary entries that published frames carry.
     published_symbols: u32,
+    reach: Reach,
     auto_flush: AutoFlush,
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Arc<dyn Clock>,
@@ -96,6 +98,7 @@ impl Sender {
             plan: Plan::default(),
             bounds: Vec::new(),
             published_symbols: 0,
+            reach: Reach::default(),
             auto_flush,
             shared,
             clock,
@@ -382,6 +385,10 @@ impl Sender {
         self.bounds
             .extend(plan.frames.get(frames.clone()).unwrap_or_default().iter().map(|frame| frame.bytes_max));
         self.make_room()?;
+        if self.reach.extend(plan.tables(frames.clone(), &self.buffer)) {
+            let first = self.shared.ledger.published().map_or(Fsn::FIRST, Fsn::next);
+            self.shared.renewals.mark(first);
+        }
         let rows = self.buffer.rows;
         let bytes = self.append(plan, frames.clone())?;
         self.published_symbols = plan.symbols_after(frames.clone());
