@@ -6,6 +6,9 @@ mod config;
 mod dial;
 mod env;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod health;
 mod ingest;
 mod query;

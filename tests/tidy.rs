@@ -14,7 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["dial", "env"],
     &["ingest", "query"],
     &["pool"],
-    &["sim"],
+    &["fuzz", "sim"],
 ];
 
 /// What the layers permit and the design does not: (module, what it does not name, why).

@@ -265,6 +265,7 @@ fn warn_of(decisions: &[String]) {
 }
 
 /// The body of the fuzz target for connect strings (SEC-04): any text gives settings or an error.
+#[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_config(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(config) = Config::parse(text) else { return };
