@@ -416,7 +416,6 @@ impl Sender {
         let tables = self.buffer.tables.len();
         let symbols = self.buffer.symbols.len();
         let number = self.buffer.table(table)?;
-        let columns = self.buffer.tables.get(number).map_or(0, |table| table.columns.len());
         let added = self
             .check_rows(number, rows, weight)
             .and_then(|()| staged.iter().try_for_each(|column| self.add_column(number, column)))
@@ -426,7 +425,7 @@ impl Sender {
             });
         if let Err(e) = added {
             if let Some(table) = self.buffer.tables.get_mut(number) {
-                table.take_back(columns);
+                table.take_back();
             }
             self.buffer.take_back_tables(tables);
             if self.buffer.symbols.len() > symbols {

@@ -185,6 +185,7 @@ const DEADLY_DAY_MICROS: i64 = days_from_civil(2262, 4, 11) * MICROS_PER_DAY;
 
 impl Timestamp {
     /// Whether a row may carry this as its designated timestamp (LIM-12, FLUSH-21).
+    #[inline]
     pub(crate) fn check_designated(self) -> Result<()> {
         let (value, end) = match self {
             Timestamp::Micros(value) => (value, DESIGNATED_MICROS_END),
