@@ -199,6 +199,14 @@ impl Timestamp {
         Err(self.refused())
     }
 
+    /// Whether all of the values, of one resolution, can be designated timestamps: a quick look that
+    /// may say no of values of which each passes [`Timestamp::check_designated`].
+    pub(crate) fn are_surely_designated(values: &[i64], nanos: bool) -> bool {
+        let last = if nanos { DESIGNATED_NANOS_END } else { DEADLY_DAY_MICROS } - 1;
+        // The sign of what is below 0 and of what is above the last; without branches, for vectors.
+        values.iter().fold(0, |signs, value| signs | value | last.wrapping_sub(*value)) >= 0
+    }
+
     #[cold]
     fn refused(self) -> Error {
         let rule = match self {
