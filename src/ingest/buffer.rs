@@ -1,6 +1,6 @@
 //! Everything that waits for a flush: tables, the symbol dictionary, and what the rows weigh.
 
-use super::column::Values;
+use super::column::{Column, Values};
 use super::interner::Interner;
 use super::lookup::{self, Lookup};
 use super::names::{self, NameOf};
@@ -75,6 +75,24 @@ impl Buffer {
         self.tables.push(Table::new(name, self.hash_seed));
         self.last = self.tables.len() - 1;
         Ok(self.last)
+    }
+
+    /// The column that a row expects next, if it has this name and the row has not set it, filled up
+    /// to this row.
+    #[inline(always)]
+    pub(crate) fn next_column(&mut self, table: usize, next: usize, name: &str) -> Option<&mut Column> {
+        let table = self.tables.get_mut(table)?;
+        let column = table.columns.get_mut(next)?;
+        if !column.is(name) {
+            return None;
+        }
+        if column.covered != table.rows {
+            if column.covered > table.rows {
+                return None;
+            }
+            column.cover(table.rows);
+        }
+        Some(column)
     }
 
     /// Takes back a table that only an unfinished row brought.

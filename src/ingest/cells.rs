@@ -17,7 +17,7 @@ macro_rules! plain {
         #[inline]
         pub fn $setter(&mut self, name: &str, value: impl Nullable<$value>) -> &mut Self {
             match value.into_option() {
-                Some(value) => self.set(name, ColumnType::$kind, $bytes, |values| match values {
+                Some(value) => self.set(name, ColumnType::$kind, $bytes, value, |values, value| match values {
                     Values::$kind(values) => {
                         #[allow(clippy::redundant_closure_call, reason = "the conversion is a parameter")]
                         values.push(($convert)(value));
@@ -34,7 +34,7 @@ macro_rules! plain {
 
 impl Row<'_> {
     /// Sets a SYMBOL: text that repeats, of at most 1 MiB. The empty text is a value, not NULL.
-    #[inline]
+    #[inline(always)]
     pub fn symbol(&mut self, name: &str, value: impl Text) -> &mut Self {
         match value.as_text() {
             Some(text) => self.set_symbol(name, text),
@@ -96,7 +96,7 @@ impl Row<'_> {
     /// `InvalidValue` for a character beyond U+FFFF, such as an emoji.
     pub fn column_char(&mut self, name: &str, value: impl Nullable<char>) -> &mut Self {
         match value.into_option().map(|c| (c, u16::try_from(u32::from(c)))) {
-            Some((_, Ok(unit))) => self.set(name, ColumnType::Char, 2, |values| match values {
+            Some((_, Ok(unit))) => self.set(name, ColumnType::Char, 2, unit, |values, unit| match values {
                 Values::Char(values) => {
                     values.push(unit);
                     true
@@ -137,7 +137,8 @@ impl Row<'_> {
     #[inline]
     fn set_blob(&mut self, name: &str, column_type: ColumnType, value: &[u8]) {
         const OFFSET_BYTES: usize = 4;
-        self.set(name, column_type, value.len() + OFFSET_BYTES, |values| match (column_type, values) {
+        let bytes = value.len() + OFFSET_BYTES;
+        self.set(name, column_type, bytes, value, |values, value| match (column_type, values) {
             (ColumnType::Varchar, Values::Varchar(blobs)) | (ColumnType::Binary, Values::Binary(blobs))
                 if blobs.has_room(value.len()) =>
             {
@@ -158,7 +159,7 @@ impl Row<'_> {
     pub fn column_ts<T: TimestampValue>(&mut self, name: &str, value: T) -> &mut Self {
         match value.into_timestamp() {
             Ok(Some(Timestamp::Micros(value))) => {
-                self.set(name, ColumnType::Timestamp, 8, |values| match values {
+                self.set(name, ColumnType::Timestamp, 8, value, |values, value| match values {
                     Values::Timestamp(values) => {
                         values.push(value);
                         true
@@ -167,7 +168,7 @@ impl Row<'_> {
                 });
             }
             Ok(Some(Timestamp::Nanos(value))) => {
-                self.set(name, ColumnType::TimestampNanos, 8, |values| match values {
+                self.set(name, ColumnType::TimestampNanos, 8, value, |values, value| match values {
                     Values::TimestampNanos(values) => {
                         values.push(value);
                         true
@@ -194,7 +195,7 @@ impl Row<'_> {
                     .with("column", name)
                     .because("QuestDB takes it for NULL; write None"),
             ),
-            Some(address) => self.set(name, ColumnType::Ipv4, 4, |values| match values {
+            Some(address) => self.set(name, ColumnType::Ipv4, 4, address, |values, address| match values {
                 Values::Ipv4(values) => {
                     values.push(address);
                     true

@@ -20,7 +20,12 @@ pub(crate) struct Column {
     pub(crate) nulls: Bitmap,
     /// Finished and unfinished rows that said NULL by name.
     named_nulls: usize,
+    /// The row of this batch that named the column first, or [`EARLIER_BATCH`].
+    brought_by: usize,
 }
+
+/// No row: the column was there before this batch.
+const EARLIER_BATCH: usize = usize::MAX;
 
 /// The values of the rows that are not NULL, packed. BOOLEAN, BYTE, SHORT and CHAR know no NULL:
 /// they have one value a row.
@@ -272,8 +277,14 @@ impl Values {
 }
 
 impl Column {
-    pub(crate) fn new(name: &str, values: Values) -> Column {
-        Column { key: Key::new(name), values, covered: 0, nulls: Bitmap::default(), named_nulls: 0 }
+    pub(crate) fn new(name: &str, values: Values, brought_by: usize) -> Column {
+        let nulls = Bitmap::default();
+        Column { key: Key::new(name), values, covered: 0, nulls, named_nulls: 0, brought_by }
+    }
+
+    /// Whether row `row`, the unfinished one, was the first to name it.
+    pub(crate) fn is_brought_by(&self, row: usize) -> bool {
+        self.brought_by == row
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -300,11 +311,11 @@ impl Column {
     }
 
     /// Makes the rows from the last one set up to `rows` NULL.
+    #[inline(never)]
     pub(crate) fn cover(&mut self, rows: usize) {
         if self.covered < rows {
             if !self.values.fill(rows) {
-                self.nulls.extend_to(self.covered);
-                self.nulls.extend_ones_to(rows);
+                self.nulls.put_ones(self.covered, rows);
             }
             self.covered = rows;
         }
@@ -350,7 +361,9 @@ impl Column {
 
     /// Values that stand before row `row`. Rows that were not covered yet have none.
     pub(crate) fn values_before(&self, row: usize) -> usize {
-        let row = row.min(self.covered);
+        if row >= self.covered {
+            return self.values.count();
+        }
         row - self.nulls.ones_before(row)
     }
 
@@ -360,5 +373,6 @@ impl Column {
         self.nulls.clear();
         self.covered = 0;
         self.named_nulls = 0;
+        self.brought_by = EARLIER_BATCH;
     }
 }

@@ -3,7 +3,7 @@
 use super::column::{Column, Validity, Values};
 use super::interner::Interner;
 use super::sender::Sender;
-use super::texts::{Code, Dictionary};
+use super::texts::{Code, Dictionary, Read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Fsn;
 use crate::value::{Date, Timestamp, TimestampMicros, TimestampNanos, Uuid};
@@ -241,22 +241,21 @@ impl<'a> Columns<'a> {
         self.stage_checked(name, ColumnType::Symbol, codes, validity, move |column, interner, valid| {
             let Values::Symbol(symbols) = column else { return Ok(false) };
             let texts = texts.as_ref().map_err(Clone::clone)?;
-            // The id of each text, once a row has used it.
-            let mut ids = vec![u32::MAX; texts.len()];
-            symbols.ids.reserve(codes.len());
-            for (row, code) in codes.iter().enumerate() {
-                if valid.is_some_and(|valid| !valid.get(row)) {
-                    continue;
+            let mut ids = Ids { texts: &**texts, interner, by_code: vec![NO_ID; texts.len()] };
+            match valid {
+                None => {
+                    let first = symbols.ids.len();
+                    symbols.ids.resize(first + codes.len(), NO_ID);
+                    let places = symbols.ids.get_mut(first..).unwrap_or_default();
+                    for (row, (place, code)) in places.iter_mut().zip(codes).enumerate() {
+                        *place = ids.id(row, *code)?;
+                    }
                 }
-                let code = code.index();
-                let Some(id) = code.and_then(|code| ids.get_mut(code)) else {
-                    return Err(at_row(row, "symbol code outside of the dictionary", "codes count from 0"));
-                };
-                if *id == u32::MAX {
-                    let text = code.map_or(Ok(""), |code| texts.text(code))?;
-                    *id = interner.id(text)?;
+                Some(valid) => {
+                    for (row, code) in codes.iter().enumerate().filter(|(row, _)| valid.get(*row)) {
+                        symbols.ids.push(ids.id(row, *code)?);
+                    }
                 }
-                symbols.ids.push(*id);
             }
             Ok(true)
         })
@@ -384,6 +383,37 @@ impl std::fmt::Debug for Columns<'_> {
     }
 }
 
+/// Ids of the texts of a dictionary.
+struct Ids<'a> {
+    texts: &'a dyn Read,
+    interner: &'a mut Interner,
+    /// Of the texts that a row has used; [`NO_ID`] elsewhere.
+    by_code: Vec<u32>,
+}
+
+/// Never an id: there are fewer texts than that.
+const NO_ID: u32 = u32::MAX;
+
+impl Ids<'_> {
+    #[inline(always)]
+    fn id<C: Code>(&mut self, row: usize, code: C) -> Result<u32> {
+        let code = code.index().unwrap_or(usize::MAX);
+        match self.by_code.get(code) {
+            Some(&id) if id != NO_ID => Ok(id),
+            _ => self.first_use(row, code),
+        }
+    }
+
+    #[inline(never)]
+    fn first_use(&mut self, row: usize, code: usize) -> Result<u32> {
+        let Some(place) = self.by_code.get_mut(code) else {
+            return Err(at_row(row, "symbol code outside of the dictionary", "codes count from 0"));
+        };
+        *place = self.interner.id(self.texts.text(code)?)?;
+        Ok(*place)
+    }
+}
+
 /// Which rows have a value.
 #[derive(Clone, Copy)]
 struct Valid<'a>(Validity<'a>);
@@ -416,7 +446,6 @@ impl Sender {
         let tables = self.buffer.tables.len();
         let symbols = self.buffer.symbols.len();
         let number = self.buffer.table(table)?;
-        let columns = self.buffer.tables.get(number).map_or(0, |table| table.columns.len());
         let added = self
             .check_rows(number, rows, weight)
             .and_then(|()| staged.iter().try_for_each(|column| self.add_column(number, column)))
@@ -426,7 +455,7 @@ impl Sender {
             });
         if let Err(e) = added {
             if let Some(table) = self.buffer.tables.get_mut(number) {
-                table.take_back(columns);
+                table.take_back();
             }
             self.buffer.take_back_tables(tables);
             if self.buffer.symbols.len() > symbols {
@@ -490,6 +519,9 @@ fn check_times(times: &[i64], nanos: bool) -> Result<()> {
         true => Timestamp::from(TimestampNanos::new(value)),
         false => Timestamp::from(TimestampMicros::new(value)),
     };
+    if Timestamp::are_surely_designated(times, nanos) {
+        return Ok(());
+    }
     match times.iter().enumerate().find(|(_, value)| time(**value).check_designated().is_err()) {
         None => Ok(()),
         Some((row, value)) => time(*value).check_designated().map_err(|e| e.with("row", row)),

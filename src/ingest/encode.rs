@@ -343,7 +343,7 @@ fn weigh(buffer: &Buffer, table: &Table, rows: Range<usize>, symbols: u32) -> We
     for column in sent(table, &rows) {
         columns += 1;
         names += column.name().len();
-        bytes += column_bytes(column, &rows, &mut symbols_end);
+        bytes += column_bytes(column, &rows, buffer.symbols.len(), &mut symbols_end);
     }
     bytes += wire::timestamps_max_len(rows.len(), rows.len());
     bytes += block::head_max_len(table.name().len(), columns, names);
@@ -351,8 +351,9 @@ fn weigh(buffer: &Buffer, table: &Table, rows: Range<usize>, symbols: u32) -> We
     Weight { bytes, symbols_end }
 }
 
-/// The most bytes of a column's data. Raises `symbols_end` to what its ids need.
-fn column_bytes(column: &Column, rows: &Range<usize>, symbols_end: &mut u32) -> usize {
+/// The most bytes of a column's data. Raises `symbols_end` to what its ids need; all of them are below
+/// `symbols_all`, so that they need not be looked at once it is reached.
+fn column_bytes(column: &Column, rows: &Range<usize>, symbols_all: u32, symbols_end: &mut u32) -> usize {
     let at = column.values_before(rows.start)..column.values_before(rows.end);
     let (row_count, count) = (rows.len(), at.len());
     let span = |offsets: &[u32]| match (offsets.get(at.start), offsets.get(at.end)) {
@@ -369,6 +370,9 @@ fn column_bytes(column: &Column, rows: &Range<usize>, symbols_end: &mut u32) -> 
         Values::Uuid(_) => fixed(16),
         Values::Long256(_) => fixed(32),
         Values::Symbol(symbols) => {
+            if *symbols_end == symbols_all {
+                return wire::symbols_max_len(row_count, count, symbols_all);
+            }
             let ids = symbols.ids.get(at).unwrap_or_default();
             let largest = ids.iter().fold(0, |largest, id| largest.max(*id));
             if !ids.is_empty() {

@@ -19,9 +19,6 @@ use std::time::{Duration, Instant};
 /// How long stopping the I/O thread may take beyond a time-out (FLUSH-14).
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
-/// A column in the schema of a block takes at most this much.
-const COLUMN_HEAD_BYTES: usize = 130;
-
 /// Writes rows into QuestDB.
 ///
 /// [`table`](Sender::table) starts a row in the buffer; [`flush`](Sender::flush) puts the finished
@@ -295,17 +292,24 @@ impl Sender {
     }
 
     /// Whether there is room for more rows of that weight together.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_rows(&self, table: usize, rows: usize, weight: usize) -> Result<()> {
         if self.buffer.bytes.saturating_add(weight) > self.buffer.max_bytes {
-            return Err(Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
-                .with("rows", self.buffer.rows)
-                .with("bytes", self.buffer.bytes)
-                .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes)));
+            return Err(self.too_many_bytes());
         }
-        if self.settings.transaction
-            && self.buffer.tables.get(table).is_some_and(|table| table.pending() + rows > MAX_GROUP_ROWS)
-        {
+        if self.settings.transaction { self.check_transaction(table, rows) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn too_many_bytes(&self) -> Error {
+        Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
+            .with("rows", self.buffer.rows)
+            .with("bytes", self.buffer.bytes)
+            .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes))
+    }
+
+    fn check_transaction(&self, table: usize, rows: usize) -> Result<()> {
+        if self.buffer.tables.get(table).is_some_and(|table| table.pending() + rows > MAX_GROUP_ROWS) {
             return Err(Error::new(ErrorKind::TooLarge, "too many rows in a transaction").because(
                 "a server commits by itself at 1000000 rows of a table; flush, and add this row again",
             ));
@@ -314,13 +318,8 @@ impl Sender {
     }
 
     /// Whether the row that was just finished fits a frame of its own.
-    #[inline]
-    pub(super) fn row_fits(&self, table: usize, weight: usize) -> Result<()> {
-        let columns = self.buffer.tables.get(table).map_or(0, |table| table.columns.len());
+    pub(super) fn row_fits(&self, table: usize) -> Result<()> {
         let limit = self.row_limit();
-        if weight + columns * COLUMN_HEAD_BYTES <= limit / 2 {
-            return Ok(());
-        }
         let bytes = encode::last_row_bytes(&self.buffer, table, self.published_symbols);
         if bytes <= limit {
             return Ok(());
@@ -331,14 +330,19 @@ impl Sender {
     }
 
     /// A row was added. Flushes if it is time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row_finished(&mut self, weight: usize) -> Result<()> {
         self.buffer.rows += 1;
         self.buffer.bytes += weight;
         if self.auto_flush.is_due(self.buffer.rows, self.buffer.bytes, &*self.clock) {
-            return self.publish().map_err(Error::doubtful);
+            return self.publish_finished();
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn publish_finished(&mut self) -> Result<()> {
+        self.publish().map_err(Error::doubtful)
     }
 
     /// Rows were added all at once: flushes them.
@@ -352,7 +356,8 @@ impl Sender {
     }
 
     /// The largest message that may be sent now.
-    fn row_limit(&self) -> usize {
+    #[inline(always)]
+    pub(super) fn row_limit(&self) -> usize {
         let by_server = self.shared.cap().unwrap_or(UNKNOWN_CAP_BYTES as u64);
         usize::try_from(by_server).unwrap_or(usize::MAX).min(self.appender.max_frame())
     }

@@ -52,6 +52,7 @@ impl Appender {
     }
 
     /// The largest payload (FMT-14).
+    #[inline]
     pub(crate) fn max_frame(&self) -> usize {
         self.segment_bytes - OVERHEAD_BYTES
     }
