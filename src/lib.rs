@@ -1,4 +1,4 @@
-//! A blocking client for QWP, QuestDB's binary protocol over WebSocket.
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs, unreachable_pub)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
