@@ -32,6 +32,16 @@ pub fn query_request(data: &[u8]) {
     wire::request::fuzz_request(data);
 }
 
+/// Messages of results, one behind the other: every cell of what is accepted is there.
+pub fn egress_batch(data: &[u8]) {
+    wire::egress::batch::fuzz_batch(data);
+}
+
+/// What a server sends to a query client.
+pub fn egress_event(data: &[u8]) {
+    wire::egress::event::fuzz_event(data);
+}
+
 /// WebSocket frames; one byte says how they are cut.
 pub fn ws_frames(data: &[u8]) {
     transport::fuzz_ws(data);

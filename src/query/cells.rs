@@ -5,6 +5,7 @@ use crate::value::{
 };
 use crate::wire::egress::ColumnRef;
 use crate::wire::egress::dictionary;
+use crate::wire::reader::limbs;
 use crate::wire::types::ColumnType;
 use std::fmt::Debug;
 use std::iter::FusedIterator;
@@ -215,14 +216,6 @@ cells! {
     Ipv4Addr: 4, |raw| Ipv4Addr::from(u32::from_le_bytes(raw));
     Uuid: 16, |raw| Uuid::from_u128(u128::from_le_bytes(raw));
     Long256: 32, |raw| Long256::from_limbs(limbs(raw));
-}
-
-fn limbs(raw: [u8; 32]) -> [u64; 4] {
-    let mut limbs = [0; 4];
-    for (limb, bytes) in limbs.iter_mut().zip(raw.as_chunks().0) {
-        *limb = u64::from_le_bytes(*bytes);
-    }
-    limbs
 }
 
 /// Values of one width, read in place.
