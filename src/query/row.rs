@@ -63,7 +63,7 @@ impl<'a> RowView<'a> {
     }
 
     /// All cells, in the order of the columns.
-    pub fn values(&self) -> impl Iterator<Item = Value<'a>> {
+    pub fn values(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let row = *self;
         (0..self.batch.column_count()).map(move |index| row.value(index).unwrap_or(Value::Null))
     }
