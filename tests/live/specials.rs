@@ -258,3 +258,36 @@ fn flush_08_symbols_of_a_cancelled_row_are_not_those_of_the_next() {
         ["real", "other", "real"].map(|text| Some(Cell::symbol(text)))
     );
 }
+
+// E17
+#[test]
+#[ignore = "needs a server: QWP_TEST_SERVER"]
+fn flush_16_a_million_symbols_are_the_most_and_those_known_go_on_working() {
+    const SYMBOLS: i64 = 1_000_000;
+    let world = World::new();
+    let (mut sender, mut client) = (world.sender(""), world.client(""));
+    let table = world.table("symbols");
+    for i in 0..SYMBOLS {
+        sender
+            .table(&table)
+            .symbol("s", format!("s{i}"))
+            .column_i64("i", i)
+            .at(TimestampNanos::new(i))
+            .unwrap();
+    }
+    for text in ["one too many", "and another"] {
+        let error = sender.table(&table).symbol("s", text).at(TimestampNanos::new(0)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DictionaryFull, "{error}");
+    }
+    let mut row = sender.table(&table);
+    row.symbol("s", format!("s{}", SYMBOLS - 1)).column_i64("i", SYMBOLS - 1);
+    row.at(TimestampNanos::new(SYMBOLS)).unwrap();
+    drop(row);
+    deliver(&mut sender);
+    wait_rows(&mut client, &table, SYMBOLS as u64 + 1);
+    let name = quoted(&table);
+    assert_eq!(number(&mut client, &format!("select count_distinct(s) from {name}")), SYMBOLS);
+    let wrong = format!("select count() from {name} where s is null or s != concat('s', i)");
+    assert_eq!(number(&mut client, &wrong), 0);
+    assert_eq!(sender.counters().server_errors, Default::default());
+}
