@@ -52,23 +52,32 @@ fn conn_10_700_tables_in_one_flush() {
     // Long names, for an answer beyond 64 KiB, which lists them all.
     let filler = "x".repeat(90);
     let name = |n| world.table(&format!("{n:04}{filler}"));
+    // Some at a time at first: a server that makes them all for one message may be silent for so long
+    // that the connection counts as dead.
     for n in 0..TABLES {
         sender.table(&name(n)).column_i64("n", n as i64).at(TimestampNanos::new(START)).unwrap();
+        if n % 50 == 49 {
+            deliver(&mut sender);
+        }
+    }
+    let before = sender.counters().frames_published;
+    for n in 0..TABLES {
+        sender.table(&name(n)).column_i64("n", n as i64).at(TimestampNanos::new(START + 1)).unwrap();
     }
     deliver(&mut sender);
-    assert_eq!((sender.counters().frames_published, sender.counters().connects), (1, 1));
+    assert_eq!((sender.counters().frames_published - before, sender.counters().connects), (1, 1));
     let sql = format!("select count() from tables() where table_name like '{}%'", world.prefix());
     assert_eq!(number(&mut client, &sql), TABLES as i64);
     for n in [0, 1, TABLES / 2, TABLES - 1] {
-        wait_rows(&mut client, &name(n), 1);
-        assert_eq!(number(&mut client, &format!("select n from {}", quoted(&name(n)))), n as i64);
+        wait_rows(&mut client, &name(n), 2);
+        assert_eq!(number(&mut client, &format!("select sum(n) from {}", quoted(&name(n)))), 2 * n as i64);
     }
     wait_for("rows in all tables", || {
         let union: Vec<String> = (0..TABLES).map(|n| format!("select n from {}", quoted(&name(n)))).collect();
         let sums = union
             .chunks(100)
             .map(|some| number(&mut client, &format!("select sum(n) from ({})", some.join(" union all "))));
-        (sums.sum::<i64>() == (TABLES * (TABLES - 1) / 2) as i64).then_some(())
+        (sums.sum::<i64>() == (TABLES * (TABLES - 1)) as i64).then_some(())
     });
 }
 

@@ -105,13 +105,23 @@ fn reco_03_symbols_are_never_null_after_reconnects_with_frames_unacknowledged() 
 #[test]
 #[ignore = "needs a server: QWP_TEST_SERVER"]
 fn reco_03_a_split_group_is_replayed_as_a_whole() {
-    const ROWS: i64 = 300_000;
+    const ROWS: i64 = 60_000;
+    let filler = "x".repeat(100);
     let world = World::new();
     let mut client = world.client("");
     let table = world.table("split");
     let proxy = Proxy::new(world.addr(), [Cut::BeforeMessage(1), Cut::BeforeCommit, Cut::BeforeMessage(2)]);
     let mut sender = sender(&proxy, "");
-    write(&mut sender, &table, 0..ROWS);
+    for i in 0..ROWS {
+        sender
+            .table(&table)
+            .symbol("mod", format!("m{}", i % 7))
+            .symbol("own", format!("row {i}"))
+            .column_i64("i", i)
+            .column_str("filler", &filler)
+            .at(TimestampNanos::new(START + i))
+            .unwrap();
+    }
     deliver(&mut sender);
     let counters = sender.counters();
     assert!(counters.frames_published > 2 && counters.frames_replayed > 0, "{counters:?}");
