@@ -10,6 +10,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
 #![allow(clippy::unwrap_used, reason = "test code: a panic is a failed test")]
+#![allow(clippy::cast_possible_truncation, reason = "the numbers here are known to be small")]
 
 #[path = "live/auth.rs"]
 mod auth;

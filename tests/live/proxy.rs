@@ -121,8 +121,8 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         shared.sockets.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
         let line = Line { client, server, mute: Arc::new(AtomicBool::new(false)) };
         let back = line.clone();
-        std::thread::spawn(move || back.from_server());
-        std::thread::spawn(move || line.from_client(cut));
+        std::thread::spawn(move || back.answers());
+        std::thread::spawn(move || line.messages(cut));
     }
 }
 
@@ -146,7 +146,7 @@ impl Clone for Line {
 }
 
 impl Line {
-    fn from_server(mut self) {
+    fn answers(mut self) {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(bytes @ 1..) = self.server.read(&mut buffer) {
             if self.mute.load(Ordering::SeqCst) || self.client.write_all(&buffer[..bytes]).is_err() {
@@ -156,7 +156,7 @@ impl Line {
         self.end();
     }
 
-    fn from_client(mut self, cut: Cut) {
+    fn messages(mut self, cut: Cut) {
         let mut buffer = vec![0; 1 << 16];
         let mut input = Vec::new();
         let mut parser = Parser::default();

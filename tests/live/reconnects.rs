@@ -2,8 +2,9 @@
 
 use crate::proxy::{Cut, Proxy};
 use crate::world::{World, deliver, number, quoted, wait_for, wait_rows};
-use qwp::{LinkState, QueryClient, Sender, TimestampNanos};
+use qwp::{ErrorKind, LinkState, QueryClient, Sender, TimestampNanos};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const START: i64 = 1_700_000_000_000_000_000;
 const KEYS: &str = "auto_flush=off;reconnect_initial_backoff_millis=10;reconnect_max_backoff_millis=100;";
@@ -25,19 +26,22 @@ fn write(sender: &mut Sender, table: &str, rows: Range<i64>) {
     }
 }
 
-/// All rows up to `rows`, each once, each with the text that it was written with.
+/// No row of a table has another text than it was written with, or none.
+fn check_texts(client: &mut QueryClient, table: &str) {
+    let table = quoted(table);
+    for wrong in ["own is null", "mod is null", "own != concat('row ', i)", "mod != concat('m', i % 7)"] {
+        let sql = format!("select count() from {table} where {wrong}");
+        assert_eq!(number(client, &sql), 0, "{wrong}");
+    }
+}
+
+/// All rows up to `rows`, each once.
 fn check(client: &mut QueryClient, table: &str, rows: i64) {
     wait_rows(client, table, rows as u64);
-    let name = quoted(table);
-    for condition in ["own is null", "mod is null", "own != concat('row ', i)", "mod != concat('m', i % 7)"] {
-        assert_eq!(
-            number(client, &format!("select count() from {name} where {condition}")),
-            0,
-            "{condition}"
-        );
-    }
-    assert_eq!(number(client, &format!("select count_distinct(i) from {name}")), rows);
-    assert_eq!(number(client, &format!("select sum(i) from {name}")), rows * (rows - 1) / 2);
+    check_texts(client, table);
+    let table = quoted(table);
+    assert_eq!(number(client, &format!("select count_distinct(i) from {table}")), rows);
+    assert_eq!(number(client, &format!("select sum(i) from {table}")), rows * (rows - 1) / 2);
 }
 
 // R17
@@ -54,14 +58,11 @@ fn reco_03_symbols_are_never_null_after_reconnects_between_acknowledged_frames()
         deliver(&mut sender);
         if flush >= 2 {
             proxy.cut();
-            wait_for("the loss to be noticed", || {
-                (sender.health().state != LinkState::Connected || proxy.connections() > flush as usize - 1)
-                    .then_some(())
-            });
+            wait_for("the next connection", || (proxy.connections() == flush as usize).then_some(()));
         }
     }
     sender.close().unwrap();
-    assert!(proxy.connections() >= 4);
+    assert_eq!(proxy.connections(), 5);
     check(&mut client, &table, 60);
 }
 
@@ -80,24 +81,21 @@ fn reco_03_symbols_are_never_null_after_reconnects_with_frames_unacknowledged() 
     ] {
         let table = world.table(name);
         let times = cuts.len();
-        let proxy = Proxy::new(world.addr(), cuts);
+        let proxy = Proxy::new(world.addr(), cuts.clone());
         let mut sender = sender(&proxy, "");
         for flush in 0..10 {
             write(&mut sender, &table, flush * 10..flush * 10 + 10);
             sender.flush().unwrap();
+            if flush == 0 && cuts[0] != Cut::BeforeMessage(0) {
+                // What is acknowledged is not sent again: a new connection has to be told its symbols.
+                deliver(&mut sender);
+            }
         }
         deliver(&mut sender);
         assert_eq!(proxy.connections(), times + 1, "{name}");
-        wait_for("all rows", || {
-            (number(&mut client, &format!("select count_distinct(i) from {}", quoted(&table))) == 100)
-                .then_some(())
-        });
-        let name = quoted(&table);
-        for condition in
-            ["own is null", "mod is null", "own != concat('row ', i)", "mod != concat('m', i % 7)"]
-        {
-            assert_eq!(number(&mut client, &format!("select count() from {name} where {condition}")), 0);
-        }
+        let distinct = format!("select count_distinct(i) from {}", quoted(&table));
+        wait_for("all rows", || (number(&mut client, &distinct) == 100).then_some(()));
+        check_texts(&mut client, &table);
     }
 }
 
@@ -110,9 +108,12 @@ fn reco_03_a_split_group_is_replayed_as_a_whole() {
     let world = World::new();
     let mut client = world.client("");
     let table = world.table("split");
-    let proxy = Proxy::new(world.addr(), [Cut::BeforeMessage(1), Cut::BeforeCommit, Cut::BeforeMessage(2)]);
+    let proxy = Proxy::new(world.addr(), [Cut::BeforeMessage(2), Cut::BeforeCommit, Cut::BeforeMessage(2)]);
     let mut sender = sender(&proxy, "");
-    for i in 0..ROWS {
+    // These are acknowledged: a new connection has to be told their symbols.
+    write(&mut sender, &table, 0..7);
+    deliver(&mut sender);
+    for i in 7..ROWS {
         sender
             .table(&table)
             .symbol("mod", format!("m{}", i % 7))
@@ -180,13 +181,20 @@ fn reco_01_rows_written_while_the_server_is_away_arrive_when_it_is_back() {
 fn qry_10_a_query_after_a_lost_connection_runs_on_a_new_one() {
     let world = World::new();
     let proxy = Proxy::new(world.addr(), []);
-    let conf = format!("ws::addr={};", proxy.addr());
-    let mut client = QueryClient::from_conf(&conf).unwrap();
+    let mut client = QueryClient::from_conf(&format!("ws::addr={};", proxy.addr())).unwrap();
     assert_eq!(number(&mut client, "select 1::long"), 1);
     proxy.cut();
     assert_eq!(number(&mut client, "select 2::long"), 2);
     assert_eq!(proxy.connections(), 2);
-    // In the middle of a result, before anything was delivered twice: told, or restarted if asked.
+}
+
+// QFO-02
+#[test]
+#[ignore = "needs a server: QWP_TEST_SERVER"]
+fn qfo_02_a_result_cut_in_the_middle_starts_again_for_those_who_can_discard_it() {
+    let world = World::new();
+    let proxy = Proxy::new(world.addr(), []);
+    let mut client = QueryClient::from_conf(&format!("ws::addr={};", proxy.addr())).unwrap();
     let sql = "select x from long_sequence(20000000)";
     let mut cursor = client.query(sql).run().unwrap();
     assert!(cursor.next_batch().unwrap().is_some());
@@ -197,23 +205,19 @@ fn qry_10_a_query_after_a_lost_connection_runs_on_a_new_one() {
             Err(error) => break error,
         }
     };
-    assert_eq!(error.kind(), qwp::ErrorKind::FailoverWouldDuplicate, "{error}");
+    assert_eq!(error.kind(), ErrorKind::FailoverWouldDuplicate, "{error}");
     drop(cursor);
-    let proxy_ref = &proxy;
     let (mut rows, mut cut) = (0_usize, false);
-    let reset = std::sync::atomic::AtomicBool::new(false);
-    let mut cursor = client
-        .query(sql)
-        .on_failover_reset(|_| reset.store(true, std::sync::atomic::Ordering::SeqCst))
-        .run()
-        .unwrap();
+    let reset = AtomicBool::new(false);
+    let mut cursor =
+        client.query(sql).on_failover_reset(|_| reset.store(true, Ordering::SeqCst)).run().unwrap();
     while let Some(batch) = cursor.next_batch().unwrap() {
-        if reset.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        if reset.swap(false, Ordering::SeqCst) {
             rows = 0;
         }
         rows += batch.row_count();
         if !cut {
-            proxy_ref.cut();
+            proxy.cut();
             cut = true;
         }
     }

@@ -1,27 +1,26 @@
 //! What the server refuses: for good, for now, and without a word.
 
+use crate::cell::Cell;
 use crate::world::{PATIENCE, World, deliver, number, quoted, wait_for, wait_rows};
-use qwp::{Decimal, ErrorKind, Geohash, LinkState, QueryClient, Row, Sender, TimestampNanos};
+use qwp::{Decimal, DecimalWidth, ErrorKind, Geohash, LinkState, QueryClient, Row, Sender, TimestampNanos};
 
 /// What an existing table has as `c`, and what is written to it.
-type Conflict = (&'static str, fn(&mut Row<'_>));
-
-const CONFLICTS: [Conflict; 12] = [
-    ("long", |row| set(row.column_str("c", "no number"))),
-    ("long", |row| set(row.symbol("c", "no number"))),
-    ("byte", |row| set(row.column_i64("c", 1000))),
-    ("int", |row| set(row.column_f64("c", 1.5))),
-    ("double", |row| set(row.column_binary("c", b"\x00\x01"))),
-    ("symbol", |row| set(row.column_f64_array("c", &[1.0]))),
-    ("uuid", |row| set(row.column_str("c", "no uuid"))),
-    ("boolean", |row| set(row.column_i64("c", 1))),
-    ("ipv4", |row| set(row.column_str("c", "1.2.3.4"))),
-    ("geohash(5b)", |row| set(row.column_geohash("c", Geohash::new(1, 6).unwrap()))),
-    ("double[]", |row| set(row.column_f64_array("c", &[[1.0]]))),
-    ("decimal(18, 2)", |row| set(row.column_decimal("c", "1.234".parse::<Decimal>().unwrap()))),
-];
-
-fn set(_: &mut Row<'_>) {}
+fn conflicts() -> Vec<(&'static str, Cell)> {
+    vec![
+        ("long", Cell::text("no number")),
+        ("long", Cell::symbol("no number")),
+        ("byte", Cell::Long(1000)),
+        ("int", Cell::double(1.5)),
+        ("double", Cell::Bytes(vec![0, 1])),
+        ("symbol", Cell::doubles(&[1], &[1.0])),
+        ("uuid", Cell::text("no uuid")),
+        ("boolean", Cell::Long(1)),
+        ("ipv4", Cell::text("1.2.3.4")),
+        ("geohash(5b)", Cell::geohash(1, 6)),
+        ("double[]", Cell::doubles(&[1, 1], &[1.0])),
+        ("decimal(18, 2)", Cell::decimal("1.234", DecimalWidth::W64)),
+    ]
+}
 
 fn create(client: &mut QueryClient, table: &str, columns: &str) {
     let sql = format!(
@@ -43,11 +42,11 @@ fn row(sender: &mut Sender, table: &str, at: i64, fill: impl FnOnce(&mut Row<'_>
 fn errp_01_a_value_of_a_wrong_type_is_a_terminal_error_with_status_and_text() {
     let world = World::new();
     let mut client = world.client("");
-    for (at, (column_type, fill)) in CONFLICTS.into_iter().enumerate() {
+    for (at, (column_type, value)) in conflicts().into_iter().enumerate() {
         let table = world.table(&format!("conflict{at}"));
         create(&mut client, &table, &format!("c {column_type}"));
         let mut sender = world.sender("auto_flush=off;");
-        row(&mut sender, &table, 0, fill);
+        row(&mut sender, &table, 0, |row| value.set(row, "c"));
         let error = sender.drain(PATIENCE).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Rejected, "{column_type}: {error}");
         let status = error.server_status().unwrap();
@@ -70,10 +69,14 @@ fn errp_01_frames_before_a_rejected_one_are_stored() {
     create(&mut client, &bad, "c long");
     let mut sender = world.sender("auto_flush=off;");
     for at in 0..3 {
-        row(&mut sender, &good, at, |row| set(row.column_i64("i", at)));
+        row(&mut sender, &good, at, |row| {
+            row.column_i64("i", at);
+        });
         sender.flush().unwrap();
     }
-    row(&mut sender, &bad, 9, |row| set(row.column_str("c", "no number")));
+    row(&mut sender, &bad, 9, |row| {
+        row.column_str("c", "no number");
+    });
     let error = sender.drain(PATIENCE).unwrap_err();
     assert_eq!(error.server_status().unwrap().status, 0x03);
     wait_rows(&mut client, &good, 3);
@@ -91,7 +94,9 @@ fn errp_02_an_internal_error_is_tried_again_until_its_cause_is_gone() {
     client.execute(&format!("create view {} as (select * from {})", quoted(&view), quoted(&table))).unwrap();
     let mut sender = world.sender("auto_flush=off;");
     for at in 0..3 {
-        row(&mut sender, &view, at, |row| set(row.column_i64("x", at).symbol("s", format!("s{at}"))));
+        row(&mut sender, &view, at, |row| {
+            row.column_i64("x", at).symbol("s", format!("s{at}"));
+        });
         sender.flush().unwrap();
     }
     wait_for("the rejection", || (sender.counters().server_errors.internal_error > 0).then_some(()));
@@ -114,7 +119,7 @@ fn errp_02_a_write_error_is_tried_again_until_its_cause_is_gone() {
     let mut sender = world.sender("auto_flush=off;");
     for at in 0..3 {
         row(&mut sender, &table, at, |row| {
-            set(row.column_i64("x", at).column_geohash("g", Geohash::new(3, 20).unwrap()))
+            row.column_i64("x", at).column_geohash("g", Geohash::new(3, 20).unwrap());
         });
         sender.flush().unwrap();
     }
@@ -134,8 +139,12 @@ fn ack_07_a_table_dropped_between_two_flushes_costs_its_next_frame_and_no_other(
     let (dropped, kept) = (world.table("dropped"), world.table("kept"));
     let mut sender = world.sender("auto_flush=off;");
     for at in 0..4 {
-        row(&mut sender, &dropped, at, |row| set(row.column_i64("i", at).symbol("s", format!("s{at}"))));
-        row(&mut sender, &kept, at, |row| set(row.column_i64("i", at)));
+        row(&mut sender, &dropped, at, |row| {
+            row.column_i64("i", at).symbol("s", format!("s{at}"));
+        });
+        row(&mut sender, &kept, at, |row| {
+            row.column_i64("i", at);
+        });
         deliver(&mut sender);
         wait_rows(&mut client, &kept, at as u64 + 1);
         if at == 1 {
@@ -160,13 +169,12 @@ fn values_that_fit_a_column_of_another_type_are_converted() {
     create(&mut client, &table, "a varchar, b double, c long, d decimal(18, 4), e symbol, f byte");
     let mut sender = world.sender("auto_flush=off;");
     row(&mut sender, &table, 0, |row| {
-        set(row
-            .symbol("a", "text")
+        row.symbol("a", "text")
             .column_i64("b", 5)
             .column_bool("c", true)
             .column_decimal("d", "1.25".parse::<Decimal>().unwrap())
             .column_i64("e", 77)
-            .column_f64("f", -3.0));
+            .column_f64("f", -3.0);
     });
     deliver(&mut sender);
     wait_rows(&mut client, &table, 1);

@@ -53,7 +53,7 @@ fn numbers() -> Vec<(&'static str, Vec<Cell>)> {
         ("i64", [1, i64::MIN + 1, i64::MAX, 0, (1 << 40) + 1].map(Cell::Long).into()),
         ("f32", [0.1, -0.0, f32::MAX, f32::MIN_POSITIVE, f32::from_bits(1)].map(Cell::float).into()),
         ("f64", [0.1, -0.0, f64::MIN, f64::MIN_POSITIVE, f64::from_bits(1)].map(Cell::double).into()),
-        ("uuid", [0, 1, u128::MAX, 0x123e4567_e89b_12d3].map(|v| Cell::Uuid(Uuid::from_u128(v))).into()),
+        ("uuid", [0, 1, u128::MAX, 0x123e_4567_e89b_12d3].map(|v| Cell::Uuid(Uuid::from_u128(v))).into()),
         ("long256", [[0; 4], [1, 2, 3, 4], [u64::MAX; 4], [0, 0, 0, 1 << 63]].map(long256).into()),
         // E10
         (
