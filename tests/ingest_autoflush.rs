@@ -1,5 +1,7 @@
 //! FLUSH-05: rows that go out without a call.
 
+#![allow(clippy::unwrap_used, reason = "test code: a panic is a failed test")]
+
 mod kit;
 mod support;
 

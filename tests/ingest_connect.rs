@@ -1,5 +1,7 @@
 //! CONN and INIT: the first connection, and the walk over several endpoints.
 
+#![allow(clippy::unwrap_used, reason = "test code: a panic is a failed test")]
+
 mod kit;
 mod support;
 

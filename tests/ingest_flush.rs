@@ -1,5 +1,7 @@
 //! FLUSH: rows go into the store, and from there to the server.
 
+#![allow(clippy::unwrap_used, reason = "test code: a panic is a failed test")]
+
 mod kit;
 mod support;
 

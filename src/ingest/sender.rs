@@ -201,19 +201,21 @@ impl Sender {
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }
         let told = self.state == State::ToldTerminal;
+        // Before the thread ends, and with it the connection.
+        let link = self.link_text();
         self.state = State::Closed;
         if let Some(mut io) = self.io.take()
             && !io.stop(STOP_GRACE)
         {
             log::error!("the I/O thread did not end within {} ms and is left behind", STOP_GRACE.as_millis());
         }
-        match self.shared.terminal() {
-            Some(terminal) if !told => return Err(terminal.clone()),
-            _ => flushed?,
-        }
-        match self.shared.ledger.unacked() {
-            0 => Ok(()),
-            left => Err(self.left_behind(left)),
+        match (self.shared.terminal(), flushed) {
+            (Some(terminal), _) if !told => Err(terminal.clone()),
+            (_, Err(e)) => Err(self.not_flushed(e, &link)),
+            (_, Ok(())) => match self.shared.ledger.unacked() {
+                0 => Ok(()),
+                left => Err(left_behind(left, &link)),
+            },
         }
     }
 
@@ -494,16 +496,31 @@ impl Sender {
             ))
     }
 
+    /// The error of the flush in `close`: with it are lost the rows, and what was on its way.
     #[cold]
-    fn left_behind(&self, frames: u64) -> Error {
-        Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
-            .with("frames left", frames)
-            .because(format!(
-                "{}; what the server did not get is lost, as the store is in memory",
-                self.link_text()
-            ))
-            .doubtful()
+    fn not_flushed(&self, error: Error, link: &str) -> Error {
+        let mut error = match error.kind() {
+            ErrorKind::BackPressure => error.because(format!("{link}; {LOST}")),
+            _ => error,
+        };
+        if self.buffer.rows > 0 {
+            error = error.with("rows lost", self.buffer.rows);
+        }
+        match self.shared.ledger.unacked() {
+            0 => error,
+            left => error.with("frames left", left).doubtful(),
+        }
     }
+}
+
+const LOST: &str = "what the server did not get is lost, as the store is in memory";
+
+#[cold]
+fn left_behind(frames: u64, link: &str) -> Error {
+    Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
+        .with("frames left", frames)
+        .because(format!("{link}; {LOST}"))
+        .doubtful()
 }
 
 impl Drop for Sender {
