@@ -74,6 +74,9 @@ fn conn_02_a_host_that_cannot_be_used_is_passed_over_and_named_with_its_phase() 
         assert_eq!(xs(&good), [1], "{what}");
 
         let alone = Sender::from_conf(&format!("ws::addr={address};{keys}")).unwrap_err();
+        // A reset may overtake the end of the TCP handshake.
+        let early = |(_, phase, _): &(String, Phase, ErrorKind)| what == "resets" && *phase == Phase::Connect;
+        let phase = if failures(&alone).iter().any(early) { Phase::Connect } else { phase };
         assert_eq!((alone.kind(), failures(&alone)), (kind, vec![(address, phase, kind)]), "{what}: {alone}");
     }
 }
