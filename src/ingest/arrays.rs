@@ -57,7 +57,7 @@ pub trait ArrayValue: sealed::Value {}
 impl<T: sealed::Value> ArrayValue for T {}
 
 mod sealed {
-    use super::{Array, Result, check_shape};
+    use super::{Array, MAX_RANK, Result, check_shape};
     use crate::error::{Error, ErrorKind};
 
     pub trait Value {
@@ -68,8 +68,8 @@ mod sealed {
     /// Elements, or rows of them.
     pub trait Nested {
         const RANK: usize;
-        /// Appends the length of each dimension, by the first element of each.
-        fn shape(&self, shape: &mut Vec<usize>);
+        /// Sets the length of each dimension, by the first element of each. They are 0 before.
+        fn shape(&self, shape: &mut [usize]);
         /// Appends the elements; `false` if it is ragged.
         fn elements(&self, shape: &[usize], out: &mut Vec<u8>) -> bool;
     }
@@ -77,7 +77,7 @@ mod sealed {
     impl Nested for f64 {
         const RANK: usize = 0;
 
-        fn shape(&self, _: &mut Vec<usize>) {}
+        fn shape(&self, _: &mut [usize]) {}
 
         fn elements(&self, _: &[usize], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(&self.to_le_bytes());
@@ -88,11 +88,11 @@ mod sealed {
     impl<T: Nested> Nested for [T] {
         const RANK: usize = T::RANK + 1;
 
-        fn shape(&self, shape: &mut Vec<usize>) {
-            shape.push(self.len());
-            match self.first() {
-                Some(first) => first.shape(shape),
-                None => shape.extend(std::iter::repeat_n(0, T::RANK)),
+        fn shape(&self, shape: &mut [usize]) {
+            let Some((length, inner)) = shape.split_first_mut() else { return };
+            *length = self.len();
+            if let Some(first) = self.first() {
+                first.shape(inner);
             }
         }
 
@@ -107,7 +107,7 @@ mod sealed {
             impl<$($p)*> Nested for $t {
                 const RANK: usize = <[T]>::RANK;
 
-                fn shape(&self, shape: &mut Vec<usize>) {
+                fn shape(&self, shape: &mut [usize]) {
                     self[..].shape(shape);
                 }
 
@@ -134,11 +134,13 @@ mod sealed {
 
     impl<T: Nested + ?Sized> Value for &T {
         fn encode(self, out: &mut Vec<u8>) -> Result<bool> {
-            let mut shape = Vec::with_capacity(T::RANK);
-            self.shape(&mut shape);
-            check_shape(&shape)?;
-            head(&shape, out);
-            if self.elements(&shape, out) {
+            // One more than there may be, so that too many are seen.
+            let mut shape = [0; MAX_RANK + 1];
+            let shape = &mut shape[..T::RANK.min(MAX_RANK + 1)];
+            self.shape(shape);
+            check_shape(shape)?;
+            head(shape, out);
+            if self.elements(shape, out) {
                 return Ok(true);
             }
             Err(Error::new(ErrorKind::InvalidValue, "ragged array")

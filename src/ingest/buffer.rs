@@ -27,6 +27,8 @@ pub(crate) struct Buffer {
     /// `max_buf_size`
     pub(crate) max_bytes: usize,
     hash_seed: u64,
+    /// Memory for a value that is put together; empty between two cells.
+    pub(crate) scratch: Vec<u8>,
     /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
     scales: HashMap<(String, String), u8>,
 }
@@ -43,6 +45,7 @@ impl Buffer {
             rules,
             max_bytes,
             hash_seed,
+            scratch: Vec::new(),
             scales: HashMap::new(),
         }
     }

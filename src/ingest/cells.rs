@@ -278,31 +278,35 @@ impl Row<'_> {
     /// `InvalidValue` for a ragged array, for more dimensions or longer ones than LIM-08 allows, and
     /// for a rank other than that of the batch's first value.
     pub fn column_f64_array(&mut self, name: &str, value: impl ArrayValue) -> &mut Self {
-        let mut encoded = Vec::new();
+        let mut encoded = std::mem::take(&mut self.sender.buffer.scratch);
         match value.encode(&mut encoded) {
             Ok(false) => self.set_null(name, ColumnType::DoubleArray),
-            Ok(true) => {
-                let rank = encoded.first().copied().unwrap_or(0);
-                self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| {
-                    let Values::Array(arrays) = values else { return Ok(false) };
-                    match arrays.rank {
-                        Some(known) if known != rank => {
-                            Err(Error::new(ErrorKind::InvalidValue, "array of another rank")
-                                .with("dimensions", rank)
-                                .because(format!("the column has {known} between two flushes")))
-                        }
-                        _ if !arrays.encoded.has_room(encoded.len()) => Ok(false),
-                        _ => {
-                            arrays.rank = Some(rank);
-                            arrays.encoded.push(&encoded);
-                            Ok(true)
-                        }
-                    }
-                });
-            }
+            Ok(true) => self.set_array(name, &encoded),
             Err(e) => self.fail(e.with("column", name)),
         }
+        encoded.clear();
+        self.sender.buffer.scratch = encoded;
         self
+    }
+
+    fn set_array(&mut self, name: &str, encoded: &[u8]) {
+        let rank = encoded.first().copied().unwrap_or(0);
+        self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| {
+            let Values::Array(arrays) = values else { return Ok(false) };
+            match arrays.rank {
+                Some(known) if known != rank => {
+                    Err(Error::new(ErrorKind::InvalidValue, "array of another rank")
+                        .with("dimensions", rank)
+                        .because(format!("the column has {known} between two flushes")))
+                }
+                _ if !arrays.encoded.has_room(encoded.len()) => Ok(false),
+                _ => {
+                    arrays.rank = Some(rank);
+                    arrays.encoded.push(encoded);
+                    Ok(true)
+                }
+            }
+        });
     }
 }
 

@@ -268,9 +268,11 @@ impl<'a> Row<'a> {
             Err(e) => return self.fail(e),
         };
         let buffer = &mut self.sender.buffer;
-        let scale = match is_decimal(column_type) {
-            true => buffer.tables.get(self.table).and_then(|table| buffer.scale(table.name(), name)),
-            false => None,
+        let scale = match buffer.tables.get(self.table) {
+            Some(table) if is_decimal(column_type) && !table.knows_scale(at) => {
+                buffer.scale(table.name(), name)
+            }
+            _ => None,
         };
         let Some(table) = buffer.tables.get_mut(self.table) else { return };
         let rows = table.rows;

@@ -161,6 +161,13 @@ impl Table {
         )
     }
 
+    /// Whether the column's values have set its scale.
+    pub(crate) fn knows_scale(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(
+            |column| matches!(&column.values, Values::Decimal(decimals) if decimals.scale.is_some()),
+        )
+    }
+
     /// Whether the next flush would name more columns than a frame may have. Columns of earlier
     /// batches do not count.
     #[inline(always)]
