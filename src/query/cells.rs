@@ -113,6 +113,16 @@ impl<'a, S: Source<'a>> Iterator for Cells<'a, S> {
         let left = self.view.len() - self.row;
         (left, Some(left))
     }
+
+    /// Without NULLs a row is a value, and nothing has to be looked up.
+    #[inline]
+    fn fold<B, F: FnMut(B, Self::Item) -> B>(self, init: B, mut f: F) -> B {
+        let Cells { view, row } = self;
+        if view.null_count() == 0 {
+            return view.values().skip(row).fold(init, |folded, value| f(folded, Some(value)));
+        }
+        (row..view.len()).fold(init, |folded, row| f(folded, view.get(row)))
+    }
 }
 
 impl<'a, S: Source<'a>> ExactSizeIterator for Cells<'a, S> {}

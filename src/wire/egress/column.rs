@@ -5,10 +5,10 @@
 //! where each array starts, and the NULL bitmap with a running count for access by row in O(1).
 
 use super::dictionary::Symbols;
+use super::ids;
 use crate::wire::gorilla;
 use crate::wire::reader::{Reader, WireError, WireFault, WireResult};
 use crate::wire::types::ColumnType;
-use crate::wire::varint::{self, VarintError};
 
 /// Dimensions of an array at most (LIM-09).
 const MAX_DIMENSIONS: u8 = 32;
@@ -236,44 +236,27 @@ fn read_ids(
 ) -> WireResult<Vec<u32>> {
     const FIELD: &str = "symbol ids";
     let at = reader.clone();
-    let mut ids = emptied(&mut spares.words);
-    let mut rest = reader.peek_rest();
-    let mut largest = 0_u64;
+    let mut found = emptied(&mut spares.words);
     let mut left = count;
     while left > 0 {
         let step = left.min(STEP);
         left -= step;
-        let start = ids.len();
-        ids.resize(start + step, 0);
-        for id in ids.iter_mut().skip(start) {
-            let (value, bytes) = read_id(rest).map_err(|error| {
-                let what = match error {
-                    VarintError::Truncated => WireFault::Truncated,
-                    VarintError::TooLarge => WireFault::Varint,
-                };
-                WireError { at: at.offset() + at.remaining() - rest.len(), what, field: FIELD }
-            })?;
-            rest = rest.get(bytes..).unwrap_or_default();
-            largest = largest.max(value);
-            // A value that does not fit is beyond the dictionary, and fails below.
-            *id = u32::try_from(value).unwrap_or(u32::MAX);
-        }
+        let start = found.len();
+        found.resize(start + step, 0);
+        let slots = found.get_mut(start..).unwrap_or_default();
+        let bytes = ids::decode(reader.peek_rest(), slots).map_err(|(place, what)| WireError {
+            at: reader.offset() + place,
+            what,
+            field: FIELD,
+        })?;
+        reader.bytes(FIELD, bytes)?;
     }
-    if largest >= symbols as u64 && count > 0 {
-        return Err(at.fault(FIELD, WireFault::Value(largest)));
+    let end = u32::try_from(symbols).unwrap_or(u32::MAX);
+    if found.iter().fold(false, |beyond, id| beyond | (*id >= end)) {
+        let largest = found.iter().copied().max().unwrap_or_default();
+        return Err(at.fault(FIELD, WireFault::Value(largest.into())));
     }
-    reader.bytes(FIELD, reader.remaining() - rest.len())?;
-    Ok(ids)
-}
-
-/// One varint; those of one and two bytes without a loop.
-#[inline]
-fn read_id(bytes: &[u8]) -> Result<(u64, usize), VarintError> {
-    match *bytes {
-        [a @ 0..0x80, ..] => Ok((a.into(), 1)),
-        [a, b @ 0..0x80, ..] => Ok((u64::from(a & 0x7f) | u64::from(b) << 7, 2)),
-        _ => varint::decode(bytes),
-    }
+    Ok(found)
 }
 
 fn read_text(reader: &mut Reader<'_>, count: usize, utf8: bool) -> WireResult<Cells> {

@@ -8,6 +8,7 @@ pub(crate) mod batch;
 pub(crate) mod column;
 pub(crate) mod dictionary;
 pub(crate) mod event;
+mod ids;
 #[cfg(test)]
 pub(crate) mod testing;
 
