@@ -32,6 +32,21 @@ impl<'a> Array<'a> {
     }
 }
 
+impl Array<'_> {
+    /// Bytes of the form of the wire.
+    pub(super) fn encoded_bytes(&self) -> usize {
+        1 + 4 * self.shape.len() + size_of_val(self.values)
+    }
+
+    /// Appends the form of the wire.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        sealed::head(self.shape, out);
+        for value in self.values {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
 fn check_shape(shape: &[usize]) -> Result<()> {
     let fault = |why: String| {
         Err(Error::new(ErrorKind::InvalidValue, "invalid array shape")
@@ -125,7 +140,7 @@ mod sealed {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "`check_shape` bounds both")]
-    fn head(shape: &[usize], out: &mut Vec<u8>) {
+    pub(in crate::ingest) fn head(shape: &[usize], out: &mut Vec<u8>) {
         out.push(shape.len() as u8);
         for length in shape {
             out.extend_from_slice(&(*length as u32).to_le_bytes());
@@ -150,10 +165,7 @@ mod sealed {
 
     impl Value for Array<'_> {
         fn encode(self, out: &mut Vec<u8>) -> Result<bool> {
-            head(self.shape, out);
-            for value in self.values {
-                out.extend_from_slice(&value.to_le_bytes());
-            }
+            self.write(out);
             Ok(true)
         }
     }

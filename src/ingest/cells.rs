@@ -2,11 +2,10 @@
 
 use super::arrays::ArrayValue;
 use super::column::Values;
+use super::parametric::Decimals;
 use super::rows::Row;
-use crate::error::{Error, ErrorKind, Result};
-use crate::value::{
-    Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampValue, Uuid,
-};
+use crate::error::{Error, ErrorKind};
+use crate::value::{Bytes, Date, Decimal, Geohash, Long256, Nullable, Text, Timestamp, TimestampValue, Uuid};
 use crate::wire::types::ColumnType;
 use std::net::Ipv4Addr;
 
@@ -217,20 +216,9 @@ impl Row<'_> {
             self.set_null(name, ColumnType::Geohash);
             return self;
         };
-        self.set_checked(name, ColumnType::Geohash, 8, &|_, values| {
-            let Values::Geohash(geohashes) = values else { return Ok(false) };
-            match geohashes.precision {
-                Some(precision) if precision != value.precision() => {
-                    Err(Error::new(ErrorKind::InvalidValue, "geohash of another precision")
-                        .with("bits", value.precision())
-                        .because(format!("the column has {precision} bits between two flushes")))
-                }
-                _ => {
-                    geohashes.precision = Some(value.precision());
-                    geohashes.bits.push(value.bits());
-                    Ok(true)
-                }
-            }
+        self.set_checked(name, ColumnType::Geohash, 8, &|_, values| match values {
+            Values::Geohash(geohashes) => geohashes.push(value).map(|()| true),
+            _ => Ok(false),
         });
         self
     }
@@ -250,21 +238,9 @@ impl Row<'_> {
             self.set_null(name, ColumnType::Decimal256);
             return self;
         };
-        let column_type = match value.width() {
-            Some(DecimalWidth::W64) => ColumnType::Decimal64,
-            Some(DecimalWidth::W128) => ColumnType::Decimal128,
-            _ => ColumnType::Decimal256,
-        };
-        self.set_checked(name, column_type, 32, &|settled, values| {
-            let Values::Decimal(decimals) = values else { return Ok(false) };
-            if value.width().is_some_and(|width| width != decimals.width) {
-                return Ok(false);
-            }
-            let scale = decimals.scale.or(settled.scale).unwrap_or(value.scale());
-            let fitted = fit(value, scale, decimals.width)?;
-            decimals.scale = Some(scale);
-            decimals.unscaled.push(fitted.unscaled());
-            Ok(true)
+        self.set_checked(name, Decimals::column_type(value), 32, &|settled, values| match values {
+            Values::Decimal(decimals) => decimals.push(settled.scale, value),
+            _ => Ok(false),
         });
         self
     }
@@ -281,43 +257,16 @@ impl Row<'_> {
         let mut encoded = std::mem::take(&mut self.sender.buffer.scratch);
         match value.encode(&mut encoded) {
             Ok(false) => self.set_null(name, ColumnType::DoubleArray),
-            Ok(true) => self.set_array(name, &encoded),
+            Ok(true) => {
+                self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| match values {
+                    Values::Array(arrays) => arrays.push(&encoded),
+                    _ => Ok(false),
+                });
+            }
             Err(e) => self.fail(e.with("column", name)),
         }
         encoded.clear();
         self.sender.buffer.scratch = encoded;
         self
     }
-
-    fn set_array(&mut self, name: &str, encoded: &[u8]) {
-        let rank = encoded.first().copied().unwrap_or(0);
-        self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| {
-            let Values::Array(arrays) = values else { return Ok(false) };
-            match arrays.rank {
-                Some(known) if known != rank => {
-                    Err(Error::new(ErrorKind::InvalidValue, "array of another rank")
-                        .with("dimensions", rank)
-                        .because(format!("the column has {known} between two flushes")))
-                }
-                _ if !arrays.encoded.has_room(encoded.len()) => Ok(false),
-                _ => {
-                    arrays.rank = Some(rank);
-                    arrays.encoded.push(encoded);
-                    Ok(true)
-                }
-            }
-        });
-    }
-}
-
-/// The value at the column's scale and width, exactly.
-fn fit(value: Decimal, scale: u8, width: DecimalWidth) -> Result<Decimal> {
-    if value.scale() > scale {
-        return Err(Error::new(ErrorKind::InvalidValue, "too many digits after the point")
-            .with("scale", value.scale())
-            .because(format!(
-                "the column has scale {scale} for this sender's life; declare a larger one with decimal_scale before its first value"
-            )));
-    }
-    value.rescale(scale)?.with_width(width)
 }

@@ -5,6 +5,7 @@
 
 use super::bitmap::Bitmap;
 use super::names::Key;
+use super::parametric::{Arrays, Blobs, Decimals, Geohashes};
 use super::symbols::Symbols;
 use crate::value::DecimalWidth;
 use crate::wire::types::ColumnType;
@@ -63,76 +64,6 @@ impl Validity<'_> {
     pub(crate) fn get(self, row: usize) -> bool {
         self.0.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
     }
-}
-
-/// Bytes of different length: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
-#[derive(Debug)]
-pub(crate) struct Blobs {
-    pub(crate) offsets: Vec<u32>,
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl Default for Blobs {
-    fn default() -> Blobs {
-        Blobs { offsets: vec![0], bytes: Vec::new() }
-    }
-}
-
-impl Blobs {
-    /// Whether all bytes together stay within what an offset can say.
-    #[inline]
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.bytes.len().checked_add(bytes).is_some_and(|all| u32::try_from(all).is_ok())
-    }
-
-    /// Appends a value that there [is room](Blobs::has_room) for.
-    #[inline]
-    pub(crate) fn push(&mut self, value: &[u8]) {
-        self.bytes.extend_from_slice(value);
-        self.seal();
-    }
-
-    /// Ends the value whose bytes were appended.
-    #[inline]
-    pub(crate) fn seal(&mut self) {
-        self.offsets.push(self.bytes.len() as u32);
-    }
-
-    fn truncate(&mut self, count: usize) {
-        self.offsets.truncate(count + 1);
-        self.bytes.truncate(self.offsets.last().map_or(0, |end| *end as usize));
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-}
-
-/// Geohashes of one precision.
-#[derive(Debug, Default)]
-pub(crate) struct Geohashes {
-    /// Set by the first value of a batch.
-    pub(crate) precision: Option<u8>,
-    pub(crate) bits: Vec<u64>,
-}
-
-/// Decimals of one scale.
-#[derive(Debug)]
-pub(crate) struct Decimals {
-    pub(crate) width: DecimalWidth,
-    /// Set by the first value, or declared; stays for the sender's life (FLUSH-22).
-    pub(crate) scale: Option<u8>,
-    /// Whether a finished row or a declaration stands behind the scale.
-    pub(crate) scale_is_settled: bool,
-    pub(crate) unscaled: Vec<[u64; 4]>,
-}
-
-/// Arrays of one rank, in the form of the wire.
-#[derive(Debug, Default)]
-pub(crate) struct Arrays {
-    /// Set by the first value of a batch.
-    pub(crate) rank: Option<u8>,
-    pub(crate) encoded: Blobs,
 }
 
 impl Values {
