@@ -124,8 +124,8 @@ mod sealed {
         [T: Nested] &[T];
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "`check_shape` bounds both")]
     fn head(shape: &[usize], out: &mut Vec<u8>) {
-        // `check_shape` bounds both casts.
         out.push(shape.len() as u8);
         for length in shape {
             out.extend_from_slice(&(*length as u32).to_le_bytes());

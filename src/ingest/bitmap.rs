@@ -61,7 +61,7 @@ impl Bitmap {
             return;
         }
         self.words.truncate(len.div_ceil(64));
-        if len % 64 != 0
+        if !len.is_multiple_of(64)
             && let Some(last) = self.words.last_mut()
         {
             *last &= (1 << (len % 64)) - 1;

@@ -324,6 +324,7 @@ impl<'a> Columns<'a> {
     ///
     /// Those of [`at_nanos`](Columns::at_nanos); `InvalidCall` for a batch without columns.
     pub fn at_now(&mut self) -> Result<Option<Fsn>> {
+        self.sender.check_usable()?;
         match self.staged.first().map(|column| column.rows) {
             Some(rows) => self.end(rows, None),
             None => Err(Error::new(ErrorKind::InvalidCall, "empty batch").because("add a column first")),

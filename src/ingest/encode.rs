@@ -150,6 +150,17 @@ impl Plan {
         }
     }
 
+    /// The tables of a group's frames, some more than once.
+    pub(crate) fn tables<'a>(
+        &'a self,
+        group: Range<usize>,
+        buffer: &'a Buffer,
+    ) -> impl Iterator<Item = &'a str> + Clone {
+        let frames = self.frames.get(group).unwrap_or_default().iter();
+        let parts = frames.flat_map(|frame| self.parts.get(frame.parts.clone()).unwrap_or_default());
+        parts.filter_map(|part| buffer.tables.get(part.table).map(Table::name))
+    }
+
     /// How many dictionary entries the frames of a group make known.
     pub(crate) fn symbols_after(&self, group: Range<usize>) -> u32 {
         self.frames.get(group).unwrap_or_default().last().map_or(0, |frame| frame.symbols.end)

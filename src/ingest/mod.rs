@@ -15,6 +15,7 @@ mod interner;
 mod io_loop;
 mod lookup;
 mod names;
+mod reach;
 mod rejections;
 mod renewals;
 mod rows;

@@ -5,6 +5,7 @@ use super::buffer::Buffer;
 use super::delivery::UNKNOWN_CAP_BYTES;
 use super::encode::{self, MAX_GROUP_ROWS, Plan};
 use super::io_loop::Thread;
+use super::reach::Reach;
 use super::rows::Row;
 use super::shared::Shared;
 use super::snapshot::{Counters, Health, LinkState};
@@ -52,6 +53,7 @@ pub struct Sender {
     bounds: Vec<usize>,
     /// Dictionary entries that published frames carry.
     published_symbols: u32,
+    reach: Reach,
     auto_flush: AutoFlush,
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Arc<dyn Clock>,
@@ -93,6 +95,7 @@ impl Sender {
             plan: Plan::default(),
             bounds: Vec::new(),
             published_symbols: 0,
+            reach: Reach::default(),
             auto_flush,
             shared,
             clock,
@@ -198,19 +201,21 @@ impl Sender {
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }
         let told = self.state == State::ToldTerminal;
+        // Before the thread ends, and with it the connection.
+        let link = self.link_text();
         self.state = State::Closed;
         if let Some(mut io) = self.io.take()
             && !io.stop(STOP_GRACE)
         {
             log::error!("the I/O thread did not end within {} ms and is left behind", STOP_GRACE.as_millis());
         }
-        match self.shared.terminal() {
-            Some(terminal) if !told => return Err(terminal.clone()),
-            _ => flushed?,
-        }
-        match self.shared.ledger.unacked() {
-            0 => Ok(()),
-            left => Err(self.left_behind(left)),
+        match (self.shared.terminal(), flushed) {
+            (Some(terminal), _) if !told => Err(terminal.clone()),
+            (_, Err(e)) => Err(self.not_flushed(e, &link)),
+            (_, Ok(())) => match self.shared.ledger.unacked() {
+                0 => Ok(()),
+                left => Err(left_behind(left, &link)),
+            },
         }
     }
 
@@ -387,6 +392,10 @@ impl Sender {
         self.bounds
             .extend(plan.frames.get(frames.clone()).unwrap_or_default().iter().map(|frame| frame.bytes_max));
         self.make_room()?;
+        if self.reach.extend(plan.tables(frames.clone(), &self.buffer)) {
+            let first = self.shared.ledger.published().map_or(Fsn::FIRST, Fsn::next);
+            self.shared.renewals.mark(first);
+        }
         let rows = self.buffer.rows;
         let bytes = self.append(plan, frames.clone())?;
         self.published_symbols = plan.symbols_after(frames.clone());
@@ -487,16 +496,31 @@ impl Sender {
             ))
     }
 
+    /// The error of the flush in `close`: with it are lost the rows, and what was on its way.
     #[cold]
-    fn left_behind(&self, frames: u64) -> Error {
-        Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
-            .with("frames left", frames)
-            .because(format!(
-                "{}; what the server did not get is lost, as the store is in memory",
-                self.link_text()
-            ))
-            .doubtful()
+    fn not_flushed(&self, error: Error, link: &str) -> Error {
+        let mut error = match error.kind() {
+            ErrorKind::BackPressure => error.because(format!("{link}; {LOST}")),
+            _ => error,
+        };
+        if self.buffer.rows > 0 {
+            error = error.with("rows lost", self.buffer.rows);
+        }
+        match self.shared.ledger.unacked() {
+            0 => error,
+            left => error.with("frames left", left).doubtful(),
+        }
     }
+}
+
+const LOST: &str = "what the server did not get is lost, as the store is in memory";
+
+#[cold]
+fn left_behind(frames: u64, link: &str) -> Error {
+    Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
+        .with("frames left", frames)
+        .because(format!("{link}; {LOST}"))
+        .doubtful()
 }
 
 impl Drop for Sender {

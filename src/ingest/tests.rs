@@ -129,7 +129,7 @@ impl Producer {
                     let text = match cell {
                         None => "null".to_owned(),
                         Some(Cell::Unsigned(id)) if column.column_type == ColumnType::Symbol => {
-                            self.dictionary[id as usize].clone()
+                            self.dictionary[usize::try_from(id).unwrap()].clone()
                         }
                         Some(cell) => show(&cell),
                     };

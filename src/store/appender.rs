@@ -57,11 +57,6 @@ impl Appender {
         self.segment_bytes - OVERHEAD_BYTES
     }
 
-    /// The number that the next frame will have.
-    pub(crate) fn next(&self) -> Fsn {
-        self.next
-    }
-
     /// Makes room for a group of frames, `bounds` being the most bytes that each may take. Once it
     /// has succeeded [`Appender::begin`] with these bounds will, until something else is appended.
     pub(crate) fn reserve(&mut self, bounds: &[usize]) -> Result<(), Refused> {

@@ -58,7 +58,8 @@ fn flush_18_pending_rows_go_first_and_the_times_may_be_the_servers() {
 
 #[test]
 fn flush_18_what_is_wrong_is_told_with_column_and_row_before_anything_is_added() {
-    let cases: [(&str, ErrorKind, &str, fn(&mut Sender) -> crate::Result<Option<crate::Fsn>>); 16] = [
+    type Fail = fn(&mut Sender) -> crate::Result<Option<crate::Fsn>>;
+    let cases: [(&str, ErrorKind, &str, Fail); 16] = [
         ("unequal", ErrorKind::InvalidCall, "column n", |s| {
             s.columns("t").column_i64("n", &[1]).at_nanos(&[1, 2])
         }),

@@ -72,7 +72,7 @@ fn flush_17_rows_beyond_max_buf_size_are_refused_until_a_flush_makes_room() {
     let mut p = Producer::new(Options { max_buf_bytes: 1000, ..Options::default() });
     let mut taken = 0;
     let e = loop {
-        match p.sender.table("t").column_str("s", &"x".repeat(100)).at(ts(taken)) {
+        match p.sender.table("t").column_str("s", "x".repeat(100)).at(ts(taken)) {
             Ok(()) => taken += 1,
             Err(e) => break e,
         }
@@ -81,10 +81,10 @@ fn flush_17_rows_beyond_max_buf_size_are_refused_until_a_flush_makes_room() {
     assert_eq!(e.kind(), ErrorKind::TooLarge);
     assert!(e.to_string().contains("max_buf_size") && e.to_string().contains("flush"), "{e}");
     assert_eq!(p.flushed().len() as i64, taken);
-    p.sender.table("t").column_str("s", &"x".repeat(100)).at(ts(0)).unwrap();
+    p.sender.table("t").column_str("s", "x".repeat(100)).at(ts(0)).unwrap();
     assert_eq!(p.flushed().len(), 1);
     assert_eq!(
-        p.sender.table("t").column_str("s", &"x".repeat(1001)).at(ts(0)).unwrap_err().kind(),
+        p.sender.table("t").column_str("s", "x".repeat(1001)).at(ts(0)).unwrap_err().kind(),
         ErrorKind::TooLarge
     );
 }

@@ -28,11 +28,6 @@ pub(crate) struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Number of bits that are 1.
-    pub(crate) fn ones(&self) -> usize {
-        self.words().map(|word| word.count_ones() as usize).sum()
-    }
-
     /// Whether any bit is 1.
     pub(crate) fn any(&self) -> bool {
         self.words().any(|word| word != 0)
