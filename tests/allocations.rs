@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "an allocator is unsafe to write; this one hands every call on")]
 #![allow(unreachable_pub, reason = "a test binary exports nothing")]
+#![allow(clippy::cast_possible_truncation, reason = "test data may wrap")]
 #![allow(clippy::unwrap_used, reason = "test code: a panic is a failed test")]
 
 #[path = "../benches/sink/mod.rs"]
@@ -62,7 +63,7 @@ fn a_row_allocates_nothing_in_the_steady_state_and_an_idle_connection_neither() 
     let address = sink::start();
     let mut sender = Sender::from_conf(&format!("ws::addr={address};auto_flush=off;")).unwrap();
     let pools = Pools::new();
-    let kinds: [(&str, &dyn Fn(&mut Sender, usize, usize)); 2] = [
+    let kinds: [(&str, Add<'_>); 2] = [
         ("rows", &|sender, batch, rows| add_rows(sender, &pools, batch, rows)),
         ("columns", &|sender, batch, rows| add_columns(sender, &pools, batch, rows)),
     ];
@@ -82,8 +83,11 @@ fn a_row_allocates_nothing_in_the_steady_state_and_an_idle_connection_neither() 
     assert_eq!(sender.pending_rows(), 0);
 }
 
+/// Adds a batch: its number, and how many rows.
+type Add<'a> = &'a dyn Fn(&mut Sender, usize, usize);
+
 /// Allocations while the batches are added, sent and acknowledged.
-fn run(sender: &mut Sender, rows: usize, add: &dyn Fn(&mut Sender, usize, usize)) -> u64 {
+fn run(sender: &mut Sender, rows: usize, add: Add<'_>) -> u64 {
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     for batch in 0..BATCHES {
         add(sender, batch, rows);
@@ -137,14 +141,14 @@ fn add_rows(sender: &mut Sender, pools: &Pools, batch: usize, rows: usize) {
         row.symbol("symbol", &pools.symbols[number % 300])
             .symbol(
                 "long_symbol",
-                if value % 2 == 0 { "a symbol of many bytes" } else { "another of them all" },
+                if value.is_multiple_of(2) { "a symbol of many bytes" } else { "another of them all" },
             )
-            .column_bool("bool", value % 3 == 0)
+            .column_bool("bool", value.is_multiple_of(3))
             .column_i8("byte", value as i8)
             .column_i16("short", value as i16)
             .column_char("char", 'x')
             .column_i32("int", value as i32)
-            .column_i64("long", (value % 5 != 0).then_some(value as i64))
+            .column_i64("long", (!value.is_multiple_of(5)).then_some(value as i64))
             .column_f32("float", value as f32)
             .column_f64("double", value as f64)
             .column_date("date", Date::from_secs(value as i64).unwrap())
@@ -157,7 +161,7 @@ fn add_rows(sender: &mut Sender, pools: &Pools, batch: usize, rows: usize) {
             .column_decimal("decimal", pools.decimals[number % 100])
             .column_binary("binary", &pools.text[number % 50..number % 50 + 20])
             .column_f64_array("array", &pools.floats[..number % 4]);
-        if value % 2 == 0 {
+        if value.is_multiple_of(2) {
             row.column_str("name", "some text");
         }
         row.at(TimestampNanos::new(EPOCH_NANOS + value as i64 * 1_000)).unwrap();

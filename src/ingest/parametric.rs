@@ -33,6 +33,7 @@ impl Blobs {
 
     /// Ends the value whose bytes were appended.
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "has_room bounds the bytes")]
     pub(crate) fn seal(&mut self) {
         self.offsets.push(self.bytes.len() as u32);
     }

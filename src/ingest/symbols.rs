@@ -66,6 +66,7 @@ impl Symbols {
     }
 
     /// Appends any other symbol and returns what it weighs.
+    #[expect(clippy::cast_possible_truncation, reason = "a text of two words has 16 bytes at most")]
     pub(crate) fn push(&mut self, text: &str, dictionary: &mut Interner) -> Result<usize> {
         let weight = self.push_looked_up(text, dictionary)?;
         if let (Some(words), Some(id)) = (names::words(text.as_bytes()), self.ids.last().copied()) {

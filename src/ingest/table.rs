@@ -87,6 +87,7 @@ impl Table {
     }
 
     /// The place of a column, which is made if there is none of that name.
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most 2048 columns")]
     pub(crate) fn column(&mut self, name: &str, column_type: ColumnType, rules: NameRules) -> Result<usize> {
         let spelled = self.spelled_place(name);
         let guess = self.spelled.get(spelled).copied().unwrap_or(u32::MAX) as usize;
@@ -108,6 +109,7 @@ impl Table {
         Ok(number)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "the upper bits of a hash are not needed")]
     fn spelled_place(&self, name: &str) -> usize {
         lookup::hash(self.hash_seed, name.as_bytes()) as usize & self.spelled.len().wrapping_sub(1)
     }
@@ -176,6 +178,7 @@ impl Table {
             && self.columns.iter().filter(|column| column.is_set()).count() >= MAX_COLUMNS
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most 2048 columns")]
     fn number_columns(&mut self) {
         self.by_name = Lookup::default();
         for at in 0..self.columns.len() {
