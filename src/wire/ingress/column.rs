@@ -136,7 +136,8 @@ fn put_middle_symbols(ids: &[u32], sink: &mut Sink<'_>) {
             // The bits above the lowest seven go up by one, and bit 7 is free for the mark.
             let word = (id + (id & 0x3f80)) | more << 7;
             let Some(place) = room.first_chunk_mut::<2>() else { break };
-            *place = (word as u16).to_le_bytes();
+            let [low, high, ..] = word.to_le_bytes();
+            *place = [low, high];
             room = room.get_mut(1 + more as usize..).unwrap_or_default();
         }
         let written = whole - room.len();
