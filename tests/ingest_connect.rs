@@ -5,6 +5,7 @@
 mod kit;
 mod support;
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
@@ -41,7 +42,6 @@ fn bad_hosts() -> Vec<(&'static str, Option<Script>, ErrorKind, Phase)> {
         ("refuses", None, Transport, Phase::Connect),
         ("mute", words("deaf"), Transport, Phase::Upgrade),
         ("ends", words("eof"), Transport, Phase::Upgrade),
-        ("resets", words("rst"), Transport, Phase::Upgrade),
         ("404", words("http 404"), Transport, Phase::Upgrade),
         ("426", words("http 426"), Transport, Phase::Upgrade),
         ("503", words("http 503"), Transport, Phase::Upgrade),
@@ -277,6 +277,31 @@ fn conn_01_no_silent_peer_holds_a_walk_longer_than_its_limits() {
         assert_eq!(error.endpoints()[0].phase, Phase::Upgrade);
         assert!(error.to_string().contains("250 ms") || error.to_string().contains("time"), "{error}");
     }
+}
+
+/// C10: one byte at a time, and never all of them.
+#[test]
+fn conn_01_an_upgrade_that_trickles_is_bounded_as_a_whole() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let peer = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(ms(20))).unwrap();
+        // The time-out of a read is the pause; the client ends it.
+        let head = b"HTTP/1.1 101 Switching Protocols\r\nX: ";
+        for byte in head.iter().chain(std::iter::repeat(&b'x')) {
+            if stream.write_all(&[*byte]).is_err() {
+                return;
+            }
+            drop(stream.read(&mut [0; 1024]));
+        }
+    });
+    let watch = Watch::start();
+    let error = Sender::from_conf(&format!("ws::addr={address};auth_timeout_ms=300;")).unwrap_err();
+    watch.at_least(ms(290));
+    watch.at_most(ms(2000));
+    assert_eq!(failures(&error), [(address.to_string(), Phase::Upgrade, ErrorKind::Transport)]);
+    peer.join().unwrap();
 }
 
 /// R07, CONN-01: a host whose backlog is full drops what comes, as a black hole does.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use kit::*;
 use qwp::{ErrorKind, LinkState, Sender};
-use support::{Server, Value};
+use support::{Announced, Server, Value};
 
 /// How often the server committed rows of a table.
 fn commits(server: &Server, table: &str) -> i64 {
@@ -116,6 +116,32 @@ fn flush_03_frames_obey_ninety_per_cent_of_the_cap_and_a_row_may_use_all_of_it()
     drain(&mut sender);
     assert_eq!(server.frames().concat().last().map(Vec::len), Some(CAP));
     assert_eq!((xs(&server).len(), server.refusals().len()), (101, 0));
+}
+
+/// LIM-05: a cap that says nothing is unknown.
+#[test]
+fn lim_05_without_a_usable_cap_frames_stay_below_nineteen_tenths_of_a_mebibyte() {
+    for announced in [
+        Announced::Nothing,
+        Announced::Text("0".into()),
+        Announced::Text("-1".into()),
+        Announced::Text("many".into()),
+        Announced::Text("99999999999999999999".into()),
+    ] {
+        let server = Server::with(|config| config.announced = announced.clone());
+        let mut sender = sender(&server, "");
+        let text = "x".repeat(100_000);
+        for x in 0..40 {
+            sender.table("t").column_i64("x", x).column_str("text", &text).at(at(x)).unwrap();
+        }
+        drain(&mut sender);
+        let largest = server.frames().concat().iter().map(Vec::len).max();
+        assert!(
+            largest.is_some_and(|bytes| (1_800_000..=1_992_294).contains(&bytes)),
+            "{announced:?}: {largest:?}"
+        );
+        assert_eq!((xs(&server).len(), server.refusals().len()), (40, 0));
+    }
 }
 
 /// FLUSH-11: the limit of the connection in use, and the last known one without a connection.

@@ -56,7 +56,7 @@ fn flush_04_a_full_store_is_told_with_the_wire_up_and_keeps_the_rows() {
     let counters = sender.counters();
     assert!(counters.stalls >= 2 && counters.stalled >= ms(380), "{counters:?}");
     server.cut();
-    drain(&mut sender);
+    drain_full(&mut sender);
     assert_eq!(xs(&server), (0..=stored).collect::<Vec<_>>());
 }
 
@@ -75,7 +75,7 @@ fn flush_04_a_full_store_is_told_with_the_wire_down() {
         assert!(text.contains(part), "{part}: {text}");
     }
     server.restart();
-    drain(&mut sender);
+    drain_full(&mut sender);
     assert_eq!(xs(&server), (0..=stored).collect::<Vec<_>>());
 }
 

@@ -185,9 +185,10 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// `Timeout` with what is left and that it is lost, as this store is in memory. The terminal
-    /// error, unless a call has returned it before. `InvalidCall` under `transaction=on` for rows that
-    /// were pending: they are discarded, the error counts them (FLUSH-12).
+    /// `Timeout` with what is left and that it is lost, as this store is in memory. What `flush` fails
+    /// with, and the rows that are lost by that. The terminal error, unless a call has returned it
+    /// before. `InvalidCall` under `transaction=on` for rows that were pending: they are discarded, the
+    /// error counts them (FLUSH-12).
     pub fn close(&mut self) -> Result<()> {
         if self.state == State::Closed {
             return Ok(());

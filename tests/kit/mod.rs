@@ -83,6 +83,12 @@ pub fn drain(sender: &mut Sender) {
     sender.drain(SOON).unwrap();
 }
 
+/// As [`drain`], for a sender whose store is full and whose deadline is short.
+pub fn drain_full(sender: &mut Sender) {
+    eventually("there is room", || sender.flush().is_ok());
+    drain(sender);
+}
+
 /// The kind of an error.
 pub fn kind<T: std::fmt::Debug>(result: Result<T, Error>) -> ErrorKind {
     result.expect_err("an error").kind()
