@@ -6,6 +6,7 @@ use super::lookup::{self, Lookup};
 use super::names::{self, NameOf};
 use super::table::{NameRules, Table};
 use crate::error::{Error, ErrorKind, Result};
+use crate::wire::types::ColumnType;
 use std::collections::HashMap;
 
 /// Tables without pending rows that are kept for the next batch.
@@ -27,6 +28,8 @@ pub(crate) struct Buffer {
     /// `max_buf_size`
     pub(crate) max_bytes: usize,
     hash_seed: u64,
+    /// What is left of `init_buf_size` for the columns to come.
+    first_bytes: usize,
     /// Memory for a value that is put together; empty between two cells.
     pub(crate) scratch: Vec<u8>,
     /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
@@ -34,7 +37,13 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(symbols: Interner, rules: NameRules, max_bytes: usize, hash_seed: u64) -> Buffer {
+    pub(crate) fn new(
+        symbols: Interner,
+        rules: NameRules,
+        first_bytes: usize,
+        max_bytes: usize,
+        hash_seed: u64,
+    ) -> Buffer {
         Buffer {
             tables: Vec::new(),
             by_name: Lookup::default(),
@@ -45,9 +54,29 @@ impl Buffer {
             rules,
             max_bytes,
             hash_seed,
+            first_bytes,
             scratch: Vec::new(),
             scales: HashMap::new(),
         }
+    }
+
+    /// The place of a column of a table, which is made if there is none of that name. A new one begins
+    /// with a share of what is left of `init_buf_size` (FLUSH-17).
+    pub(crate) fn column(&mut self, table: usize, name: &str, column_type: ColumnType) -> Result<usize> {
+        const SHARES: usize = 8;
+        let Some(table) = self.tables.get_mut(table) else {
+            return Err(Error::new(ErrorKind::Bug, "a column without a table"));
+        };
+        let columns = table.columns.len();
+        let at = table.column(name, column_type, self.rules)?;
+        if table.columns.len() > columns
+            && let Some(column) = table.columns.get_mut(at)
+        {
+            let share = self.first_bytes / SHARES;
+            self.first_bytes -= share;
+            column.values.reserve(share);
+        }
+        Ok(at)
     }
 
     /// The place of a table, which is made if there is none of that name.

@@ -144,7 +144,7 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
     let mut rng = env.rng();
     let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
     let interner = Interner::new(log, rng.u64(..), Bounds::SERVER);
-    let buffer = Buffer::new(interner, rules, config.max_buf_size, rng.u64(..));
+    let buffer = Buffer::new(interner, rules, config.init_buf_size, config.max_buf_size, rng.u64(..));
     let settings = Settings {
         append_deadline: config.store.append_deadline,
         close_timeout: config.close_flush_timeout,

@@ -168,6 +168,33 @@ impl Values {
         }
     }
 
+    /// Makes room for values of so many bytes together, if memory allows.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        fn room<T>(values: &mut Vec<T>, bytes: usize) {
+            // Without the room the vector grows as it is filled.
+            let _ = values.try_reserve_exact(bytes / size_of::<T>());
+        }
+        match self {
+            Values::Boolean(_) => {}
+            Values::Byte(values) => room(values, bytes),
+            Values::Short(values) => room(values, bytes),
+            Values::Char(values) => room(values, bytes),
+            Values::Int(values) => room(values, bytes),
+            Values::Long(values) | Values::Timestamp(values) => room(values, bytes),
+            Values::TimestampNanos(values) | Values::Date(values) => room(values, bytes),
+            Values::Float(values) => room(values, bytes),
+            Values::Double(values) => room(values, bytes),
+            Values::Symbol(symbols) => room(&mut symbols.ids, bytes),
+            Values::Uuid(values) => room(values, bytes),
+            Values::Long256(values) => room(values, bytes),
+            Values::Geohash(geohashes) => room(&mut geohashes.bits, bytes),
+            Values::Varchar(blobs) | Values::Binary(blobs) => room(&mut blobs.bytes, bytes),
+            Values::Decimal(decimals) => room(&mut decimals.unscaled, bytes),
+            Values::Array(arrays) => room(&mut arrays.encoded.bytes, bytes),
+            Values::Ipv4(values) => room(values, bytes),
+        }
+    }
+
     /// Keeps the first `count` values.
     fn truncate(&mut self, count: usize) {
         match self {

@@ -3,10 +3,9 @@
 use super::column::{Column, Validity, Values};
 use super::interner::Interner;
 use super::sender::Sender;
-use super::texts::{Code, Dictionary, Read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Fsn;
-use crate::value::{Date, Timestamp, TimestampMicros, TimestampNanos, Uuid};
+use crate::value::{Timestamp, TimestampMicros, TimestampNanos};
 use crate::wire::types::ColumnType;
 
 /// Values of a column of which some are NULL: row `i` has `values[i]` where bit `i` of the validity
@@ -234,12 +233,11 @@ impl Sender {
 
     fn add_column(&mut self, table: usize, staged: &Staged<'_>) -> Result<()> {
         let buffer = &mut self.buffer;
-        let rules = buffer.rules;
         let settled = buffer.tables.get(table).and_then(|table| buffer.scale(table.name(), staged.name));
+        let number = buffer.column(table, staged.name, staged.column_type)?;
         let Some(table) = buffer.tables.get_mut(table) else {
             return Err(Error::new(ErrorKind::Bug, "a batch without a table"));
         };
-        let number = table.column(staged.name, staged.column_type, rules)?;
         let rows = table.rows;
         let here = |e: Error| e.with("column", staged.name);
         let Some(column) = table.columns.get_mut(number) else {

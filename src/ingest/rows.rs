@@ -305,15 +305,14 @@ impl<'a> Row<'a> {
 
     /// The place of a column, filled up to this row. A second setting in one row is an error.
     fn locate(&mut self, name: &str, column_type: ColumnType) -> Result<usize> {
-        let buffer = &mut self.sender.buffer;
-        let rules = buffer.rules;
-        let Some(table) = buffer.tables.get_mut(self.table) else {
-            return Err(Error::new(ErrorKind::Bug, "a row without a table"));
-        };
         if !self.open {
             return Err(ended());
         }
-        let at = table.column(name, column_type, rules)?;
+        let buffer = &mut self.sender.buffer;
+        let at = buffer.column(self.table, name, column_type)?;
+        let Some(table) = buffer.tables.get_mut(self.table) else {
+            return Err(Error::new(ErrorKind::Bug, "a row without a table"));
+        };
         let rows = table.rows;
         let spelled = table.columns.get_mut(at).and_then(|column| {
             if column.covered > rows {

@@ -1,5 +1,6 @@
 //! Names, columns, symbols, sizes: the last good one and the one beyond.
 
+use super::super::column::Values;
 use super::*;
 use crate::error::ErrorKind;
 
@@ -97,4 +98,26 @@ fn clear_forgets_pending_rows_and_nothing_else() {
     assert_eq!((p.sender.pending_rows(), p.flushed()), (0, vec![]));
     p.sender.table("t").symbol("s", "b").at(ts(1)).unwrap();
     assert_eq!(p.flushed(), ["t: s=b @=1"]);
+}
+
+#[test]
+fn flush_17_the_buffer_starts_with_room_for_init_buf_size() {
+    let capacity = |init_buf_bytes| {
+        let mut p = Producer::new(Options { init_buf_bytes, ..Options::default() });
+        p.sender.table("t").column_f64("x", 1.5).column_i64("n", 1).at(ts(0)).unwrap();
+        p.sender.buffer.tables[0]
+            .columns
+            .iter()
+            .map(|column| match &column.values {
+                Values::Double(values) => values.capacity() * 8,
+                Values::Long(values) => values.capacity() * 8,
+                _ => unreachable!("two columns"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let small: usize = capacity(0).iter().sum();
+    assert!(small < 128, "{small}");
+    let [first, second] = capacity(1 << 20)[..] else { panic!("two columns") };
+    assert_eq!(first, 1 << 17);
+    assert!(second > 100_000 && first + second <= 1 << 20, "{second}");
 }
