@@ -7,7 +7,6 @@
 //! ```
 
 #[path = "../tests/support/mod.rs"]
-#[allow(dead_code, reason = "the demo server is the one of the tests, which use more of it")]
 mod support;
 
 use qwp::{Batch, QueryClient, Sender, TimestampNanos};

@@ -126,7 +126,6 @@ pub(crate) fn put_symbols(nulls: Option<Bits<'_>>, ids: &[u32], sink: &mut Sink<
 }
 
 /// Ids of one byte and of two: two bytes are stored for each, of which some count.
-#[expect(clippy::cast_possible_truncation, reason = "an id has 14 bits, with its mark 16")]
 fn put_middle_symbols(ids: &[u32], sink: &mut Sink<'_>) {
     let start = sink.len();
     if let Some(mut room) = sink.reserve(2 * ids.len()) {
