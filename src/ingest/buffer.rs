@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// Tables without pending rows that are kept for the next batch.
 const MAX_IDLE_TABLES: usize = 1024;
 
+/// No row is being built.
+pub(crate) const NO_ROW: usize = usize::MAX;
+
 /// Pending rows.
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -19,6 +22,9 @@ pub(crate) struct Buffer {
     by_name: Lookup,
     /// The table of the last row.
     last: usize,
+    /// The table of the row that is being built, [`NO_ROW`] without one. A row that was leaked
+    /// (`mem::forget`) stays here until somebody looks.
+    pub(crate) open_row: usize,
     pub(crate) symbols: Interner,
     /// Finished rows of all tables that are not yet in the store.
     pub(crate) rows: usize,
@@ -48,6 +54,7 @@ impl Buffer {
             tables: Vec::new(),
             by_name: Lookup::default(),
             last: 0,
+            open_row: NO_ROW,
             symbols,
             rows: 0,
             bytes: 0,
@@ -127,6 +134,22 @@ impl Buffer {
         Some(column)
     }
 
+    /// Takes back the cells of a row that was leaked before its end (FLUSH-08).
+    #[inline]
+    pub(crate) fn take_back_leaked_row(&mut self) {
+        if self.open_row != NO_ROW {
+            self.take_back_open_row();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn take_back_open_row(&mut self) {
+        if let Some(table) = self.tables.get_mut(self.open_row) {
+            table.take_back();
+        }
+        self.open_row = NO_ROW;
+    }
+
     /// Takes back a table that only an unfinished row brought.
     pub(crate) fn take_back_tables(&mut self, tables_before: usize) {
         while self.tables.len() > tables_before {
@@ -158,6 +181,7 @@ impl Buffer {
 
     /// Fills all columns up to their table's last row, and settles the scales of decimal columns.
     pub(crate) fn seal(&mut self) {
+        self.take_back_leaked_row();
         let mut settled = Vec::new();
         for table in self.tables.iter_mut().filter(|table| table.pending() > 0) {
             table.seal();
@@ -209,6 +233,7 @@ impl Buffer {
 
     /// Forgets all pending rows, and tables that were not used for a while if there are many.
     pub(crate) fn clear(&mut self) {
+        self.take_back_leaked_row();
         if self.tables.len() > MAX_IDLE_TABLES {
             self.tables.clear();
             self.by_name = Lookup::default();

@@ -208,6 +208,7 @@ impl Sender {
         times: Option<(&[i64], bool)>,
     ) -> Result<Option<Fsn>> {
         let weight = staged.iter().map(|column| column.bytes).sum::<usize>() + rows * size_of::<i64>();
+        self.buffer.take_back_leaked_row();
         let tables = self.buffer.tables.len();
         let symbols = self.buffer.symbols.len();
         let number = self.buffer.table(table)?;

@@ -252,3 +252,22 @@ fn a_row_can_be_built_by_steps() {
     drop(row);
     assert_eq!(p.flushed(), ["t: n=3000000000 text=null other=\"x\" @=1"]);
 }
+
+/// Trial P01: what a leaked row has set does not end up in the next one.
+#[test]
+fn flush_08_a_leaked_row_is_taken_back_by_the_next_call() {
+    let leak = |p: &mut Producer| {
+        let mut row = p.sender.table("t");
+        row.column_i64("leaked", 1).column_i64("n", 2);
+        std::mem::forget(row);
+    };
+    let mut p = producer();
+    leak(&mut p);
+    p.sender.table("t").column_i64("n", 3).at(ts(1)).unwrap();
+    leak(&mut p);
+    p.sender.table("u").column_i64("n", 4).at(ts(2)).unwrap();
+    leak(&mut p);
+    p.sender.columns("t").column_i64("n", &[5]).at_nanos(&[3]).unwrap();
+    leak(&mut p);
+    assert_eq!(p.flushed(), ["t: n=3 @=1", "t: n=5 @=3", "u: n=4 @=2"]);
+}
