@@ -363,6 +363,7 @@ impl<'a> Row<'a> {
                 Ok(()) => {
                     self.open = false;
                     self.next = NOWHERE;
+                    self.sender.buffer.open_row = NO_ROW;
                     return self.sender.row_finished(weight);
                 }
                 Err(e) => self.error = Some(e),

@@ -93,6 +93,7 @@ fn table_names_that_are_one_to_the_server_are_one_here() {
 
 type Fail = fn(&mut Row<'_>);
 
+use super::super::buffer::NO_ROW;
 use super::super::rows::Row;
 
 /// Trials E07, E16: whatever fails in a row, nothing of it is left.
@@ -263,7 +264,9 @@ fn flush_08_a_leaked_row_is_taken_back_by_the_next_call() {
     };
     let mut p = producer();
     leak(&mut p);
+    assert_ne!(p.sender.buffer.open_row, NO_ROW);
     p.sender.table("t").column_i64("n", 3).at(ts(1)).unwrap();
+    assert_eq!(p.sender.buffer.open_row, NO_ROW, "a row that has ended costs the next one nothing");
     leak(&mut p);
     p.sender.table("u").column_i64("n", 4).at(ts(2)).unwrap();
     leak(&mut p);
