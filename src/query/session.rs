@@ -161,7 +161,9 @@ impl Session {
         let name = dialer.endpoint(connected.endpoint).to_string();
         let info = Arc::new(ServerInfo::new(name, greeting));
         log::debug!("query client connected to {} ({})", info.endpoint, info.role);
-        self.connection = Some(Connection::new(connected.link, clock.clone(), connected.endpoint, info));
+        let full_rows = settings.full_rows;
+        self.connection =
+            Some(Connection::new(connected.link, clock.clone(), connected.endpoint, info, full_rows));
         Ok(connected.passed)
     }
 
