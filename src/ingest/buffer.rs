@@ -31,25 +31,25 @@ pub(crate) struct Buffer {
     /// What they weigh: about what they take on the wire.
     pub(crate) bytes: usize,
     pub(crate) rules: NameRules,
-    /// `max_buf_size`
-    pub(crate) max_bytes: usize,
+    sizes: Sizes,
     hash_seed: u64,
-    /// What is left of `init_buf_size` for the columns to come.
-    first_bytes: usize,
     /// Memory for a value that is put together; empty between two cells.
     pub(crate) scratch: Vec<u8>,
     /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
     scales: HashMap<(String, String), u8>,
 }
 
+/// How large it starts and may grow (FLUSH-17).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// What is left of `init_buf_size` for the columns to come.
+    pub(crate) first_bytes: usize,
+    /// `max_buf_size`
+    pub(crate) max_bytes: usize,
+}
+
 impl Buffer {
-    pub(crate) fn new(
-        symbols: Interner,
-        rules: NameRules,
-        first_bytes: usize,
-        max_bytes: usize,
-        hash_seed: u64,
-    ) -> Buffer {
+    pub(crate) fn new(symbols: Interner, rules: NameRules, sizes: Sizes, hash_seed: u64) -> Buffer {
         Buffer {
             tables: Vec::new(),
             by_name: Lookup::default(),
@@ -59,12 +59,17 @@ impl Buffer {
             rows: 0,
             bytes: 0,
             rules,
-            max_bytes,
+            sizes,
             hash_seed,
-            first_bytes,
             scratch: Vec::new(),
             scales: HashMap::new(),
         }
+    }
+
+    /// `max_buf_size`
+    #[inline]
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.sizes.max_bytes
     }
 
     /// The place of a column of a table, which is made if there is none of that name. A new one begins
@@ -79,8 +84,8 @@ impl Buffer {
         if table.columns.len() > columns
             && let Some(column) = table.columns.get_mut(at)
         {
-            let share = self.first_bytes / SHARES;
-            self.first_bytes -= share;
+            let share = self.sizes.first_bytes / SHARES;
+            self.sizes.first_bytes -= share;
             column.values.reserve(share);
         }
         Ok(at)

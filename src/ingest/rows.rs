@@ -257,12 +257,12 @@ impl<'a> Row<'a> {
         if self.error.is_some() {
             return;
         }
-        if bytes > self.sender.buffer.max_bytes {
+        if bytes > self.sender.buffer.max_bytes() {
             return self.fail(
                 Error::new(ErrorKind::TooLarge, "value too long")
                     .with("column", name)
                     .with("bytes", bytes)
-                    .because(format!("max_buf_size is {}", self.sender.buffer.max_bytes)),
+                    .because(format!("max_buf_size is {}", self.sender.buffer.max_bytes())),
             );
         }
         let at = match self.locate(name, column_type) {
