@@ -11,9 +11,13 @@
 
 mod appender;
 mod cursor;
+mod dictionary;
+mod disk;
 mod fsn;
 mod layout;
 mod ledger;
+mod names;
+mod record;
 mod region;
 mod ring;
 mod segment;
