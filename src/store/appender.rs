@@ -1,5 +1,6 @@
 //! The producer's half: finds room, lends it, publishes groups of frames at once.
 
+use std::result;
 use std::sync::Arc;
 
 use super::fsn::Fsn;
@@ -7,7 +8,9 @@ use super::layout::{ENVELOPE_BYTES, HEADER_BYTES, OVERHEAD_BYTES};
 use super::ledger::Ledger;
 use super::region::Writer;
 use super::ring::Ring;
-use super::segment::Open;
+use super::segment::{Blank, Open};
+use super::files::Files;
+use crate::error::{Error, Result};
 
 /// Appends frames. One exists for each store.
 #[derive(Debug)]
@@ -21,12 +24,16 @@ pub(crate) struct Appender {
     open: Option<Open>,
     /// Segments of the group under way, behind `open`. Empty between groups.
     drafts: Vec<Open>,
-    /// Blocks without readers, for the next segments.
-    spares: Vec<Writer>,
+    /// What the next segments are made of.
+    spares: Vec<Blank>,
+    /// The files behind the segments; none in memory.
+    files: Option<Arc<Files>>,
+    /// Whether the keeper was asked for a spare since the last rotation.
+    asked: bool,
 }
 
 /// Why a group of frames cannot be appended now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Refused {
     /// The store is full. Wait for room with [`Ledger::wait_room`] and this epoch, then try again.
     Full { epoch: i64 },
@@ -36,6 +43,15 @@ pub(crate) enum Refused {
     NeverFits { segments: u64, segments_max: u64 },
     /// The machine has no memory for another segment.
     NoMemory { bytes: usize },
+    /// The disk failed; nothing was stored. Trying again may help.
+    Disk(Error),
+}
+
+/// The number that the segment to be filled next begins with, and what there is of it.
+#[derive(Debug)]
+pub(super) struct Start {
+    pub(super) next: Fsn,
+    pub(super) open: Open,
 }
 
 impl Appender {
@@ -48,7 +64,29 @@ impl Appender {
             open: None,
             drafts: Vec::new(),
             spares: Vec::new(),
+            files: None,
+            asked: false,
         }
+    }
+
+    /// Goes on in a slot, in the segment that is the last of the ring's chain.
+    pub(super) fn in_slot(
+        ledger: Arc<Ledger>,
+        ring: Arc<Ring>,
+        segment_bytes: usize,
+        files: Arc<Files>,
+        start: Start,
+    ) -> Appender {
+        let Start { next, open } = start;
+        let empty = Appender::new(ledger, ring, segment_bytes);
+        Appender { next, open: Some(open), files: Some(files), ..empty }
+    }
+
+    /// Gives up everything that is mapped: the store is closed.
+    pub(crate) fn close(&mut self) {
+        self.open = None;
+        self.spares.clear();
+        self.files = None;
     }
 
     /// The largest payload (FMT-14).
@@ -63,34 +101,104 @@ impl Appender {
 
     /// Makes room for a group of frames, `bounds` being the most bytes that each may take. Once it
     /// has succeeded [`Appender::begin`] with these bounds will, until something else is appended.
-    pub(crate) fn reserve(&mut self, bounds: &[usize]) -> Result<(), Refused> {
+    pub(crate) fn reserve(&mut self, bounds: &[usize]) -> result::Result<(), Refused> {
         let epoch = self.ledger.room_epoch();
         let bytes_max = self.max_frame();
         if let Some(&bytes) = bounds.iter().find(|&&bytes| bytes > bytes_max) {
             return Err(Refused::FrameTooLarge { bytes, bytes_max });
         }
-        let mut needed = self.segments_for(self.open.as_ref().map_or(0, Open::room), bounds);
+        let needed = self.segments_needed(bounds);
+        if needed <= self.spares.len() {
+            return Ok(());
+        }
+        let from_scratch = self.segments_for(0, bounds) as u64;
+        let segments_max = self.ledger.segments_max();
+        if needed as u64 > self.ledger.segments_left() && from_scratch > segments_max {
+            return Err(Refused::NeverFits { segments: from_scratch, segments_max });
+        }
+        match self.files.clone() {
+            None => self.take_blocks(needed, bounds, epoch),
+            Some(files) => self.take_files(&files, needed, bounds, epoch),
+        }
+    }
+
+    /// Finds memory for the segments that a group needs.
+    fn take_blocks(
+        &mut self,
+        mut needed: usize,
+        bounds: &[usize],
+        epoch: i64,
+    ) -> result::Result<(), Refused> {
         if needed as u64 > self.ledger.segments_left() {
-            let from_scratch = self.segments_for(0, bounds);
-            let (segments, segments_max) = (from_scratch as u64, self.ledger.segments_max());
-            if segments > segments_max {
-                return Err(Refused::NeverFits { segments, segments_max });
-            }
             if self.ledger.unacked() > 0 {
                 return Err(Refused::Full { epoch });
             }
             self.ring.clear(self.open.take(), &self.ledger);
-            needed = from_scratch;
+            needed = self.segments_needed(bounds);
         }
         while self.spares.len() < needed {
             let block = self.ring.reuse().or_else(|| Writer::heap(self.segment_bytes));
-            self.spares.push(block.ok_or(Refused::NoMemory { bytes: self.segment_bytes })?);
+            let block = block.ok_or(Refused::NoMemory { bytes: self.segment_bytes })?;
+            self.spares.push(Blank::memory(block));
         }
         Ok(())
     }
 
+    /// Takes the files that the keeper has prepared; if they are too few it is asked for more, and the
+    /// producer waits for it as for room (PUB-11).
+    fn take_files(
+        &mut self,
+        files: &Files,
+        mut needed: usize,
+        bounds: &[usize],
+        epoch: i64,
+    ) -> result::Result<(), Refused> {
+        files.take_spares(needed - self.spares.len(), &mut self.spares);
+        let missing = needed.saturating_sub(self.spares.len());
+        // All is acknowledged and the segment being written to is in the way: it is rotated away.
+        if missing as u64 > self.ledger.segments_left()
+            && self.ledger.unacked() == 0
+            && self.open.as_ref().is_some_and(|open| open.base() != self.next)
+            && let Some(blank) = self.spares.pop()
+        {
+            self.rotate_away(files, blank)?;
+            needed = self.segments_needed(bounds);
+        }
+        match needed.saturating_sub(self.spares.len()) {
+            0 => Ok(()),
+            missing => {
+                files.want_spares(missing);
+                Err(Refused::Full { epoch })
+            }
+        }
+    }
+
+    /// Goes on in an empty segment.
+    fn rotate_away(&mut self, files: &Files, blank: Blank) -> result::Result<(), Refused> {
+        let mut open = Open::begin(blank, self.next);
+        if let Err(cause) = files.cover(self.next) {
+            self.spares.push(open.into_blank());
+            return Err(Refused::Disk(cause));
+        }
+        open.publish();
+        self.open = self.ring.rotate(self.open.take(), std::iter::once(open), &self.ledger);
+        self.rotated();
+        Ok(())
+    }
+
+    fn rotated(&mut self) {
+        self.asked = false;
+        if let Some(files) = &self.files {
+            files.rotated();
+        }
+    }
+
+    fn segments_needed(&self, bounds: &[usize]) -> usize {
+        self.segments_for(self.open.as_ref().map_or(0, Open::room), bounds)
+    }
+
     /// Begins a group, making room for it first: see [`Appender::reserve`].
-    pub(crate) fn begin(&mut self, bounds: &[usize]) -> Result<Group<'_>, Refused> {
+    pub(crate) fn begin(&mut self, bounds: &[usize]) -> result::Result<Group<'_>, Refused> {
         self.reserve(bounds)?;
         Ok(Group { appender: self, frames: 0, lent: 0 })
     }
@@ -108,6 +216,18 @@ impl Appender {
             room = room.saturating_sub(record);
         }
         segments
+    }
+
+    /// Asks for the next spare in time, and says that there is something to sync.
+    #[inline]
+    fn look_ahead(&mut self) {
+        let Some(files) = &self.files else { return };
+        files.published();
+        let nearly_full = self.open.as_ref().is_none_or(|open| open.room() < open.len() / LOOK_AHEAD);
+        if nearly_full && self.spares.is_empty() && !self.asked {
+            self.asked = true;
+            files.want_spares(1);
+        }
     }
 
     fn current(&mut self) -> Option<&mut Open> {
@@ -135,7 +255,7 @@ impl Group<'_> {
             let base = self.appender.next.plus(self.frames);
             let open = Open::begin(self.appender.spares.pop()?, base);
             if open.room() < record {
-                self.appender.spares.push(open.into_writer());
+                self.appender.spares.push(open.into_blank());
                 return None;
             }
             self.appender.drafts.push(open);
@@ -157,8 +277,12 @@ impl Group<'_> {
     }
 
     /// Publishes the sealed frames at once and returns the number of the last one.
-    pub(crate) fn publish(self) -> Fsn {
+    ///
+    /// # Errors
+    /// The disk failed; nothing was stored (PUB-06).
+    pub(crate) fn publish(mut self) -> result::Result<Fsn, Refused> {
         assert!(self.frames > 0, "a group has at least one frame");
+        self.commit().map_err(Refused::Disk)?;
         let frames = self.frames;
         let appender = &mut *self.appender;
         // Bytes first, the FSN last: readers go by the FSN, so the group appears at once.
@@ -168,21 +292,42 @@ impl Group<'_> {
         if !appender.drafts.is_empty() {
             appender.open =
                 appender.ring.rotate(appender.open.take(), appender.drafts.drain(..), &appender.ledger);
+            appender.rotated();
         }
         appender.next = appender.next.plus(frames);
         let last = appender.next.back();
         appender.ledger.publish(last);
-        last
+        appender.look_ahead();
+        Ok(last)
+    }
+
+    /// Completes the frames in their files, oldest first. A new segment holds none before the manifest
+    /// covers it, so that a process that dies in between leaves what FMT-22 wants (PUB-07).
+    fn commit(&mut self) -> Result<()> {
+        let Appender { open, drafts, files: Some(files), .. } = &mut *self.appender else { return Ok(()) };
+        open.as_mut().map_or(Ok(()), Open::commit)?;
+        for draft in drafts {
+            files.cover(draft.base())?;
+            draft.commit()?;
+        }
+        Ok(())
     }
 }
 
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         // Nothing is left to take back once it was published.
-        if let Some(open) = &mut self.appender.open {
-            open.take_back();
+        let Appender { open, drafts, spares, .. } = &mut *self.appender;
+        let mut lent = self.lent;
+        for mut draft in drafts.drain(..).rev() {
+            draft.take_back(std::mem::take(&mut lent));
+            spares.push(draft.into_blank());
         }
-        let drafts = self.appender.drafts.drain(..).map(Open::into_writer);
-        self.appender.spares.extend(drafts);
+        if let Some(open) = open {
+            open.take_back(lent);
+        }
     }
 }
+
+/// The part of a segment, as one in so many, that is left when its successor is asked for (PUB-10).
+const LOOK_AHEAD: usize = 4;
