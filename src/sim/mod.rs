@@ -1,15 +1,17 @@
-//! Simulated twins of clock and network, for tests: hours pass in milliseconds, and a seed decides
+//! Simulated twins of clock, network and disk, for tests: hours pass in milliseconds, and a seed decides
 //! whatever chance decides outside.
 //!
 //! ```text
 //! SimClock   stands still until somebody sleeps or waits; then it jumps to what happens next
 //! SimNet     a Connector; each host answers as a script says
+//! SimDisk    a Disk; knows what a power cut would leave
 //! SimLink    a Link; at its other end a SimPeer
 //! ```
 //!
 //! The simulation is meant for one thread: whoever waits moves the time for all.
 
 mod clock;
+mod disk;
 mod link;
 mod net;
 mod peer;
@@ -18,6 +20,7 @@ use crate::env::Env;
 use std::sync::Arc;
 
 pub(crate) use clock::SimClock;
+pub(crate) use disk::{DiskCall, SimDisk};
 pub(crate) use net::{Answer, Knock, SimNet, Visit};
 pub(crate) use peer::{Act, PeerAction, Silent, SimPeer};
 

@@ -12,7 +12,7 @@
 mod appender;
 mod cursor;
 mod dictionary;
-mod disk;
+pub(crate) mod disk;
 mod fsn;
 mod layout;
 mod ledger;
