@@ -62,7 +62,11 @@ impl Default for Rules {
 /// What the store holds, as far as delivery asks.
 pub(crate) trait Backlog {
     /// A frame that is not acknowledged; `None` if it is not published.
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>>;
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>>;
+
+    /// The first frame, from `fsn` on, that is to be sent: frames of a transaction that nobody will
+    /// finish are not (REC-18).
+    fn skip(&self, fsn: Fsn) -> Fsn;
 
     /// Dictionary entries that exist.
     fn symbols(&self) -> u64;
@@ -77,6 +81,15 @@ pub(crate) trait Backlog {
 pub(crate) struct Queued {
     pub(crate) facts: FrameFacts,
     pub(crate) bytes: usize,
+}
+
+/// Why a frame cannot be sent.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// Its bytes are wrong, for good.
+    Damaged(WireError),
+    /// The disk does not give it now.
+    NotNow(Error),
 }
 
 /// What to do next.
@@ -169,6 +182,8 @@ enum Cause {
     Mute,
     /// The endpoint cannot take what is to be sent next (REP-05, REP-07).
     Unfit(Error),
+    /// What is to be sent next cannot be read now.
+    Unread(Error),
     /// The next frames need a connection of their own (CONN-17).
     Renewed,
     /// The store is damaged.
@@ -401,7 +416,7 @@ impl Delivery {
             Cause::Violation(_) => (Host::Broke, Some(CLOSE_PROTOCOL_ERROR)),
             Cause::Mute => (Host::Broke, None),
             Cause::Unfit(_) => (Host::Broke, Some(CLOSE_NORMAL)),
-            Cause::Renewed | Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
+            Cause::Renewed | Cause::Unread(_) | Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
         };
         self.state = State::Waiting { until: now };
         let why = cause.to_string();
@@ -453,7 +468,7 @@ impl Delivery {
                 self.strike(suspect, Strike::Break, "no answer", now)?;
                 Some(self.pace.after_end(&mut self.rng))
             }
-            Cause::Unfit(error) => {
+            Cause::Unfit(error) | Cause::Unread(error) => {
                 self.report(Category::Store, error);
                 Some(self.pace.after_end(&mut self.rng))
             }

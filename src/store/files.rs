@@ -18,6 +18,7 @@ use super::segment::Blank;
 use super::symbol_file::SymbolFile;
 use crate::config::Durability;
 use crate::error::{Error, Result};
+use crate::time::Clock;
 
 #[derive(Debug)]
 pub(super) struct Files {
@@ -172,10 +173,11 @@ impl Files {
     }
 
     /// Fails once passes have been failing for an interval (DUR-05).
-    pub(super) fn check_passes(&self, interval: Duration, now: Instant) -> Result<()> {
+    pub(super) fn check_passes(&self, interval: Duration, clock: &dyn Clock) -> Result<()> {
         if !self.signs.overdue.load(Ordering::Acquire) {
             return Ok(());
         }
+        let now = clock.now();
         match &self.troubles.lock().pass {
             Some((since, error)) if now.saturating_duration_since(*since) > interval => Err(error.clone()),
             _ => Ok(()),

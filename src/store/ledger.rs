@@ -125,7 +125,7 @@ impl Ledger {
     }
 
     /// A number to hand to [`Ledger::wait_room`]: take it before looking for room.
-    pub(super) fn room_epoch(&self) -> i64 {
+    pub(crate) fn room_epoch(&self) -> i64 {
         self.room.get()
     }
 

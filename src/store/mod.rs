@@ -10,10 +10,14 @@
 //! file (store-and-forward.md 2.3, 2.4). Freed blocks are used again (PUB-20).
 
 mod appender;
+mod bounds;
+mod create;
 mod cursor;
 mod dictionary;
 pub(crate) mod disk;
+mod files;
 mod fsn;
+mod keeper;
 mod layout;
 mod ledger;
 mod names;
@@ -21,7 +25,12 @@ mod record;
 mod region;
 mod ring;
 mod segment;
+mod segment_file;
+mod storage;
+mod symbol_file;
 mod symbols;
+mod tending;
+mod watermark;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +38,8 @@ pub(crate) use appender::{Appender, Refused};
 pub(crate) use cursor::Cursor;
 pub use fsn::Fsn;
 pub(crate) use ledger::{Ledger, Outcome};
+pub(crate) use keeper::Keeper;
+pub(crate) use storage::{Opened, Site, SlotConfig, Storage};
 pub(crate) use symbols::{SymbolLog, SymbolMirror, symbols};
 
 use std::sync::Arc;

@@ -211,7 +211,12 @@ impl SegmentFile {
         handle.sync()?;
         handle.write_at(&header.encode(), 0)?;
         self.disk.rename(&self.path, path)?;
-        Self::begin(&self.disk, path, handle, self.way, len)
+        let made = Self::begin(&self.disk, path, handle, self.way, len);
+        if made.is_err() {
+            // As above.
+            let _ = self.disk.unlink(path);
+        }
+        made
     }
 
     pub(super) fn unlink(&self) -> DiskResult<()> {

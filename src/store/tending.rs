@@ -143,10 +143,10 @@ impl Tending {
         if self.make_spare(work, now) {
             return Turn::Again;
         }
-        match work.round {
-            Some(round) => self.go_on(round, work, now),
-            None if self.begin_round(work, now) => {}
-            None => return Turn::Wait(self.next_deadline(work)),
+        if let Some(round) = work.round {
+            self.go_on(round, work, now);
+        } else if !self.begin_round(work, now) {
+            return Turn::Wait(self.next_deadline(work));
         }
         Turn::Again
     }
@@ -168,8 +168,9 @@ impl Tending {
         }
         deadline = deadline.min(work.settle.deadline()).min(work.trim.deadline());
         if self.files.signs.dirty.load(Ordering::Acquire) {
-            let pass = work.next_pass.map_or(Deadline::NEVER, Deadline::at);
-            deadline = deadline.min(pass).min(work.pass.deadline());
+            // Neither the interval nor the pause after a failure is cut short.
+            let pass = work.pass.deadline().instant().max(work.next_pass);
+            deadline = deadline.min(pass.map_or(Deadline::NEVER, Deadline::at));
         }
         deadline
     }
@@ -279,8 +280,14 @@ impl Tending {
         // Behind this, whoever publishes rings again. Frames up to `published` are in their files.
         self.files.signs.dirty.swap(false, Ordering::AcqRel);
         let published = self.ledger.published();
-        let mut jobs = VecDeque::from([Job::Symbols, Job::Names, Job::Manifest]);
-        jobs.extend(self.ring.unsynced().into_iter().map(Job::Segment));
+        let mut jobs = VecDeque::from([Job::Symbols, Job::Names]);
+        let (old, new): (Vec<_>, Vec<_>) =
+            self.ring.unsynced().into_iter().partition(|file| file.has_durable_header());
+        // A manifest that lasts names no segment whose header does not. With the header of a new segment
+        // its frames become durable.
+        jobs.extend(new.into_iter().map(Job::Segment));
+        jobs.push_back(Job::Manifest);
+        jobs.extend(old.into_iter().map(Job::Segment));
         jobs.push_back(Job::Durable(published));
         jobs
     }

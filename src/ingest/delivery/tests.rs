@@ -23,15 +23,24 @@ struct Frames {
     damaged: Option<usize>,
     /// A frame that needs a new connection.
     renewal: Option<Fsn>,
+    /// Frames that are never sent, first and last.
+    dropped: Option<(Fsn, Fsn)>,
 }
 
 impl Backlog for Frames {
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>> {
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>> {
         let index = usize::try_from(fsn.as_i64()).unwrap();
         if self.damaged == Some(index) {
-            return Some(Err(crate::wire::frame::peek(b"QWP").unwrap_err()));
+            return Some(Err(Unreadable::Damaged(crate::wire::frame::peek(b"QWP").unwrap_err())));
         }
         self.frames.get(index).copied().map(Ok)
+    }
+
+    fn skip(&self, fsn: Fsn) -> Fsn {
+        match self.dropped {
+            Some((first, last)) if (first..=last).contains(&fsn) => last.next(),
+            _ => fsn,
+        }
     }
 
     fn symbols(&self) -> u64 {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::ingest::delivery::{Backlog, Queued};
+use crate::ingest::delivery::{Backlog, Queued, Unreadable};
 use crate::ingest::shared::Shared;
 use crate::store::{Cursor, Fsn, SymbolMirror};
 use crate::transport::{Link, LinkError};
 use crate::wire::frame::peek;
-use crate::wire::reader::WireError;
 use crate::wire::sink::Sink;
 use crate::wire::symbols::{EntryTooLarge, catch_up};
 
@@ -35,9 +34,8 @@ impl Outbox {
 
     /// Everything up to `fsn` is acknowledged: gives it up.
     pub(super) fn acked(&mut self, fsn: Fsn) {
-        self.shared.ledger.ack(fsn);
         self.shared.renewals.forget(fsn);
-        self.cursor.trim();
+        self.cursor.acked(fsn);
     }
 
     /// A catch-up message of at most `message_max` bytes with entries from id `from` on, none of
@@ -64,9 +62,18 @@ impl Outbox {
 }
 
 impl Backlog for Outbox {
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>> {
-        let frame = self.cursor.frame(fsn)?;
-        Some(peek(frame).map(|facts| Queued { facts, bytes: frame.len() }))
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>> {
+        match self.cursor.frame(fsn) {
+            Ok(frame) => frame.map(|frame| {
+                let facts = peek(frame).map_err(Unreadable::Damaged)?;
+                Ok(Queued { facts, bytes: frame.len() })
+            }),
+            Err(error) => Some(Err(Unreadable::NotNow(error))),
+        }
+    }
+
+    fn skip(&self, fsn: Fsn) -> Fsn {
+        self.cursor.skip(fsn)
     }
 
     fn symbols(&self) -> u64 {
@@ -87,9 +94,11 @@ impl Outgoing {
     pub(super) fn send(&mut self, link: &mut dyn Link, outbox: &mut Outbox) -> Result<bool, LinkError> {
         match self {
             Outgoing::Frame { fsn, taken } => match outbox.cursor.frame(*fsn) {
-                Some(frame) => link.send(frame, taken),
+                Ok(Some(frame)) => link.send(frame, taken),
                 // Frames leave the store only once they are acknowledged.
-                None => Ok(false),
+                Ok(None) => Ok(false),
+                // It was read when it was begun. The rest of it is sent on the next connection, whole.
+                Err(error) => Err(LinkError::Io(Arc::new(std::io::Error::other(error)))),
             },
             Outgoing::Symbols { message, taken, .. } => link.send(message, taken),
         }

@@ -1,0 +1,103 @@
+//! The end of a slot (CLOSE-03, CLOSE-04).
+
+use std::sync::atomic::Ordering;
+
+use crossbeam_channel::Sender;
+
+use super::{Tending, Work};
+use crate::config::Durability;
+use crate::error::{Error, Result};
+use crate::store::disk::DiskResult;
+use crate::store::names;
+use crate::store::ring::Sealed;
+use crate::time::Deadline;
+
+/// An order to close a slot. The producer and the I/O thread have let go of it.
+#[derive(Debug)]
+pub(in crate::store) struct Close {
+    /// When a last pass is not worth beginning another step of.
+    pub(in crate::store) until: Deadline,
+    /// Told when the lock is released, with the first thing that went wrong.
+    pub(in crate::store) done: Sender<Result<()>>,
+}
+
+/// Left behind by others and of no use in an empty slot.
+const LITTER: [&str; 3] = [names::FAILED, names::LAST_ERROR, ".slot-epoch"];
+
+impl Tending {
+    /// Has the slot closed; the answer comes through [`Close::done`].
+    pub(in crate::store) fn order(&self, close: Close) {
+        *self.close.lock() = Some(close);
+        self.files.ring();
+    }
+
+    /// Closes the slot, and releases its lock last (LOCK-11).
+    pub(super) fn carry_out(&self, close: Close, work: &mut Work) {
+        let drained = self.ledger.unacked() == 0;
+        let closed = match drained {
+            true => self.empty(work),
+            false => self.leave(work, close.until),
+        };
+        self.files.spares.lock().ready.clear();
+        drop(self.files.hold.lock().take());
+        // Whoever asked may have gone.
+        let _ = close.done.send(closed.map_err(Error::from));
+    }
+
+    /// Everything is acknowledged: removes all files but the lock's. Each prefix of this recovers to
+    /// "empty" or "all acknowledged"; the first failure ends it.
+    fn empty(&self, work: &mut Work) -> DiskResult<()> {
+        let files = &self.files;
+        files.watermark.sync()?;
+        files.bounds.close()?;
+        files.bounds.sync()?;
+        let names = files.disk.list(&files.dir)?;
+        let mut own = Vec::new();
+        let spares = std::mem::take(&mut files.spares.lock().ready);
+        let chain = work.doomed.drain(..).chain(self.ring.dissolve()).map(|Sealed { file, .. }| file);
+        for file in chain.chain(spares.into_iter().filter_map(|spare| spare.file)) {
+            file.unlink()?;
+            own.extend(file.path().file_name().map(std::ffi::OsStr::to_os_string));
+        }
+        files.disk.sync_dir(&files.dir)?;
+        let is_foreign = |name: &str| names::is_segment(name) && !own.iter().any(|own| own == name);
+        if names.iter().any(|entry| is_foreign(&entry.name)) {
+            // Never without a manifest (FMT-08).
+            return Ok(());
+        }
+        for name in [names::WATERMARK, names::DICTIONARY, names::MANIFEST] {
+            files.disk.unlink(&files.dir.join(name))?;
+        }
+        for litter in names.iter().filter(|entry| LITTER.contains(&entry.name.as_str())) {
+            files.disk.unlink(&files.dir.join(&litter.name))?;
+        }
+        files.disk.sync_dir(&files.dir)
+    }
+
+    /// Frames are left: makes them last where that was asked for, and leaves them.
+    fn leave(&self, work: &mut Work, until: Deadline) -> DiskResult<()> {
+        let files = &self.files;
+        let passed = match files.durability {
+            Durability::Memory => Ok(()),
+            Durability::Periodic | Durability::Append => self.last_pass(work, until),
+        };
+        for spare in std::mem::take(&mut files.spares.lock().ready) {
+            // One that stays is found by the next open.
+            let _ = spare.file.map(|file| file.unlink());
+        }
+        passed
+    }
+
+    fn last_pass(&self, work: &mut Work, until: Deadline) -> DiskResult<()> {
+        self.files.watermark.sync()?;
+        for job in self.pass_jobs() {
+            if until.passed(self.clock.now()) {
+                self.files.signs.dirty.store(true, Ordering::Release);
+                log::warn!("store: the last pass over the files was not finished in time");
+                break;
+            }
+            self.carry(job, work)?;
+        }
+        Ok(())
+    }
+}
