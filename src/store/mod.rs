@@ -11,13 +11,15 @@
 
 mod appender;
 mod cursor;
-mod dictionary;
+pub(crate) mod dictionary;
 pub(crate) mod disk;
 mod fsn;
-mod layout;
+pub(crate) mod layout;
 mod ledger;
-mod names;
-mod record;
+pub(crate) mod lock;
+pub(crate) mod marker;
+pub(crate) mod names;
+pub(crate) mod record;
 mod region;
 mod ring;
 mod segment;
