@@ -78,6 +78,11 @@ impl SimDisk {
         self.0.lock().alive.push(process);
     }
 
+    /// Sets when a file was written to last.
+    pub(crate) fn touch(&self, path: &Path, time: SystemTime) {
+        self.0.lock().touch(path, time);
+    }
+
     /// How many calls there were.
     pub(crate) fn calls(&self) -> u64 {
         self.0.lock().calls

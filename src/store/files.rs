@@ -37,7 +37,7 @@ pub(super) struct Files {
 }
 
 /// What keeps others out of the slot.
-pub(super) type Hold = Box<dyn DiskFile>;
+pub(super) type Hold = super::lock::SlotLock;
 
 /// Segments that are ready for the producer.
 #[derive(Debug)]

@@ -147,6 +147,12 @@ impl State {
         contents.and_then(|contents| contents.modified).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
+    pub(super) fn touch(&mut self, path: &Path, time: SystemTime) {
+        if let Some(contents) = self.inode(path).and_then(|file| self.files.get_mut(&file)) {
+            contents.modified = Some(time);
+        }
+    }
+
     pub(super) fn file(&mut self, file: u64) -> &mut Contents {
         self.files.entry(file).or_default()
     }
