@@ -421,9 +421,9 @@ impl Sender {
             .with("frames left", frames);
         let link = self.link_text();
         match &self.storage {
-            None => e.because(format!(
-                "{link}; what the server did not get is lost, as the store is in memory"
-            )),
+            None => {
+                e.because(format!("{link}; what the server did not get is lost, as the store is in memory"))
+            }
             Some(storage) => e
                 .with("bytes of the store", self.shared.ledger.bytes_used())
                 .with("path", storage.dir().display())

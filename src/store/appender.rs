@@ -3,13 +3,13 @@
 use std::result;
 use std::sync::Arc;
 
+use super::files::Files;
 use super::fsn::Fsn;
 use super::layout::{ENVELOPE_BYTES, HEADER_BYTES, OVERHEAD_BYTES};
 use super::ledger::Ledger;
 use super::region::Writer;
 use super::ring::Ring;
 use super::segment::{Blank, Open};
-use super::files::Files;
 use crate::error::{Error, Result};
 
 /// Appends frames. One exists for each store.

@@ -18,7 +18,6 @@ pub(crate) mod disk;
 mod files;
 mod fsn;
 mod keeper;
-mod layout;
 pub(crate) mod layout;
 mod ledger;
 pub(crate) mod lock;
@@ -33,15 +32,15 @@ mod storage;
 mod symbol_file;
 mod symbols;
 mod tending;
-mod watermark;
 #[cfg(test)]
 mod tests;
+mod watermark;
 
 pub(crate) use appender::{Appender, Refused};
 pub(crate) use cursor::Cursor;
 pub use fsn::Fsn;
-pub(crate) use ledger::{Ledger, Outcome};
 pub(crate) use keeper::Keeper;
+pub(crate) use ledger::{Ledger, Outcome};
 pub(crate) use storage::{Opened, Site, SlotConfig, Storage};
 pub(crate) use symbols::{SymbolLog, SymbolMirror, symbols};
 

@@ -44,7 +44,12 @@ enum Way {
 impl SegmentFile {
     /// Makes a segment of `len` bytes that holds a header and nothing else. What is left of one that
     /// could not be made is removed (PUB-11).
-    pub(super) fn create(disk: &Arc<dyn Disk>, path: &Path, len: usize, header: &Header) -> DiskResult<Blank> {
+    pub(super) fn create(
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        len: usize,
+        header: &Header,
+    ) -> DiskResult<Blank> {
         let handle: Arc<dyn DiskFile> = disk.open(path, Access::CreateNew)?.into();
         let made = allocate(&*handle, len).and_then(|way| {
             handle.write_at(&header.encode(), 0)?;
@@ -248,13 +253,7 @@ fn allocate(handle: &dyn DiskFile, len: usize) -> DiskResult<Way> {
 }
 
 /// The memory of a file whose first `end` bytes are in use. None of them is published yet.
-fn memory(
-    handle: &dyn DiskFile,
-    path: &Path,
-    way: Way,
-    len: usize,
-    end: usize,
-) -> DiskResult<(Way, Writer)> {
+fn memory(handle: &dyn DiskFile, path: &Path, way: Way, len: usize, end: usize) -> DiskResult<(Way, Writer)> {
     match handle.mappable().filter(|_| way == Way::Mapped) {
         Some(file) => {
             let writer = Writer::map(file, len, 0);

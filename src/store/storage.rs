@@ -111,9 +111,8 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let segment_bytes = segment_bytes(config.sizes)?;
     let dir = &config.dir;
     let disk = &site.disk;
-    let open = |name: &str| -> Result<Arc<dyn DiskFile>> {
-        Ok(disk.open(&dir.join(name), Access::Write)?.into())
-    };
+    let open =
+        |name: &str| -> Result<Arc<dyn DiskFile>> { Ok(disk.open(&dir.join(name), Access::Write)?.into()) };
     let watermark = open(names::WATERMARK)?;
     let entries = u32::try_from(found.texts.len()).unwrap_or(u32::MAX);
     let parts = Parts {

@@ -40,11 +40,7 @@ impl SymbolFile {
     }
 
     /// Appends a chunk by one write. If that fails the file is as it was. Returns where the chunk begins.
-    pub(super) fn append<'a>(
-        &self,
-        count: u32,
-        entries: impl Iterator<Item = &'a [u8]>,
-    ) -> DiskResult<End> {
+    pub(super) fn append<'a>(&self, count: u32, entries: impl Iterator<Item = &'a [u8]>) -> DiskResult<End> {
         let entries: Vec<u8> = entries.flatten().copied().collect();
         let mut chunk = Vec::with_capacity(entries.len() + CHUNK_OVERHEAD_BYTES);
         dictionary::put_chunk(count.into(), &entries, &mut chunk);

@@ -247,16 +247,16 @@ impl Tending {
         if let Some(acked) = self.ledger.acked() {
             work.doomed.extend(self.ring.take_acked(acked));
         }
-        let (round, jobs) = if work.settle.is_due(now) && self.files.signs.rotated.swap(false, Ordering::AcqRel)
-        {
-            (Round::Settle, self.settle_jobs())
-        } else if !work.doomed.is_empty() && work.trim.is_due(now) {
-            (Round::Trim, trim_jobs(work.doomed.len()))
-        } else if self.pass_is_due(work, now) {
-            (Round::Pass, self.pass_jobs())
-        } else {
-            return false;
-        };
+        let (round, jobs) =
+            if work.settle.is_due(now) && self.files.signs.rotated.swap(false, Ordering::AcqRel) {
+                (Round::Settle, self.settle_jobs())
+            } else if !work.doomed.is_empty() && work.trim.is_due(now) {
+                (Round::Trim, trim_jobs(work.doomed.len()))
+            } else if self.pass_is_due(work, now) {
+                (Round::Pass, self.pass_jobs())
+            } else {
+                return false;
+            };
         work.round = Some(round);
         work.jobs = jobs;
         true

@@ -80,7 +80,7 @@ impl Client {
         let mut group = self.appender.begin(&[frame.len()])?;
         group.frame(frame.len()).unwrap().copy_from_slice(frame);
         group.seal(frame.len());
-        group.publish();
+        group.publish()?;
         self.shared.wake.notify();
         Ok(())
     }
