@@ -176,7 +176,7 @@ impl Appender {
     /// Goes on in an empty segment.
     fn rotate_away(&mut self, files: &Files, blank: Blank) -> result::Result<(), Refused> {
         let mut open = Open::begin(blank, self.next);
-        if let Err(cause) = files.cover(self.next) {
+        if let Err(cause) = open.announce().and_then(|()| files.cover(self.next)) {
             self.spares.push(open.into_blank());
             return Err(Refused::Disk(cause));
         }
@@ -200,7 +200,7 @@ impl Appender {
     /// Begins a group, making room for it first: see [`Appender::reserve`].
     pub(crate) fn begin(&mut self, bounds: &[usize]) -> result::Result<Group<'_>, Refused> {
         self.reserve(bounds)?;
-        Ok(Group { appender: self, frames: 0, lent: 0 })
+        Ok(Group { appender: self, frames: 0, bytes: 0, lent: 0 })
     }
 
     /// How many new segments frames of at most these sizes need, in order, the current one having
@@ -220,10 +220,12 @@ impl Appender {
 
     /// Asks for the next spare in time, and says that there is something to sync.
     #[inline]
-    fn look_ahead(&mut self) {
+    fn look_ahead(&mut self, group_bytes: usize) {
         let Some(files) = &self.files else { return };
         files.published();
-        let nearly_full = self.open.as_ref().is_none_or(|open| open.room() < open.len() / LOOK_AHEAD);
+        // Or if the next group, being like this one, does not fit.
+        let nearly_full =
+            self.open.as_ref().is_none_or(|open| open.room() < group_bytes.max(open.len() / LOOK_AHEAD));
         if nearly_full && self.spares.is_empty() && !self.asked {
             self.asked = true;
             files.want_spares(1);
@@ -241,6 +243,8 @@ pub(crate) struct Group<'a> {
     appender: &'a mut Appender,
     /// Frames sealed so far.
     frames: u64,
+    /// Bytes of them in their segments.
+    bytes: usize,
     /// Bytes lent for the frame under way.
     lent: usize,
 }
@@ -273,6 +277,7 @@ impl Group<'_> {
         if let Some(open) = self.appender.current() {
             open.seal(bytes);
             self.frames += 1;
+            self.bytes += ENVELOPE_BYTES + payload_bytes;
         }
     }
 
@@ -297,7 +302,7 @@ impl Group<'_> {
         appender.next = appender.next.plus(frames);
         let last = appender.next.back();
         appender.ledger.publish(last);
-        appender.look_ahead();
+        appender.look_ahead(self.bytes);
         Ok(last)
     }
 
@@ -307,6 +312,7 @@ impl Group<'_> {
         let Appender { open, drafts, files: Some(files), .. } = &mut *self.appender else { return Ok(()) };
         open.as_mut().map_or(Ok(()), Open::commit)?;
         for draft in drafts {
+            draft.announce()?;
             files.cover(draft.base())?;
             draft.commit()?;
         }
@@ -317,8 +323,13 @@ impl Group<'_> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         // Nothing is left to take back once it was published.
-        let Appender { open, drafts, spares, .. } = &mut *self.appender;
+        let Appender { open, drafts, spares, files, .. } = &mut *self.appender;
         let mut lent = self.lent;
+        if let (Some(files), Some(open), false) = (&files, &open, drafts.is_empty()) {
+            // Of segments that are given up again none may stay the active one. On a disk that fails this
+            // may fail as well: recovery then goes on behind the last frame (REC-08).
+            let _ = files.cover(open.base());
+        }
         for mut draft in drafts.drain(..).rev() {
             draft.take_back(std::mem::take(&mut lent));
             spares.push(draft.into_blank());

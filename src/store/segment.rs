@@ -125,6 +125,12 @@ impl Open {
         self.filled = published.max(HEADER_BYTES);
     }
 
+    /// Writes the header to the file, before the manifest names the segment.
+    pub(super) fn announce(&mut self) -> Result<()> {
+        let Some(file) = &self.blank.file else { return Ok(()) };
+        file.filled(0, &self.blank.writer.bytes()[..HEADER_BYTES])
+    }
+
     /// Completes the frames in the file: only now can the first one be found there.
     pub(super) fn commit(&mut self) -> Result<()> {
         let Some(file) = &self.blank.file else { return Ok(()) };

@@ -106,7 +106,7 @@ pub(crate) struct Storage {
 #[must_use]
 pub(crate) struct Written(Option<End>);
 
-/// Opens what was found, and has the keeper look after it.
+/// Opens what was found. Nobody looks after it before [`Storage::begin`].
 pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hold) -> Result<Opened> {
     let segment_bytes = segment_bytes(config.sizes)?;
     let dir = &config.dir;
@@ -131,7 +131,12 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let ring = Arc::new(Ring::default());
     let (start, used) = chain(&found, disk, &ring, &ledger)?;
     let published = (found.next > Fsn::FIRST).then(|| found.next.back());
-    ledger.resume(published, found.acked, used);
+    let acked = match found.dropped {
+        // Nothing stands between what is acknowledged and what is never sent.
+        Some((first, last)) if found.acked.map_or(Fsn::FIRST, Fsn::next) >= first => Some(last),
+        _ => found.acked,
+    };
+    ledger.resume(published, acked, used);
     if config.durability != Durability::Memory {
         make_durable(&files, &ring)?;
         published.into_iter().for_each(|fsn| ledger.set_durable(fsn));
@@ -141,10 +146,8 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let clock = Arc::clone(&site.clock);
     let tending =
         Arc::new(Tending::new(Arc::clone(&files), books, segments, clock, (segment_bytes, interval)));
-    let no_thread = |e| Error::new(ErrorKind::Store, "cannot start the keeper thread").caused_by(e);
     // What was found may not last yet.
     files.rotated();
-    site.keeper.tend(Arc::clone(&tending)).map_err(no_thread)?;
     let (books, segments) = shared();
     let appender = Appender::in_slot(books, segments, segment_bytes, Arc::clone(&files), start);
     let (books, segments) = shared();
@@ -207,6 +210,15 @@ fn dictionary(texts: &Texts) -> Result<(SymbolLog, SymbolMirror)> {
 }
 
 impl Storage {
+    /// Has the keeper look after the slot.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(super) fn begin(&self, keeper: &Keeper) -> Result<()> {
+        let no_thread = |e| Error::new(ErrorKind::Store, "cannot start the keeper thread").caused_by(e);
+        keeper.tend(Arc::clone(&self.tending)).map_err(no_thread)
+    }
+
     /// The slot.
     pub(crate) fn dir(&self) -> &Path {
         &self.files.dir
@@ -247,6 +259,9 @@ impl Storage {
             return Ok(());
         }
         let published = self.ledger.published();
+        if self.ledger.durable() >= published {
+            return Ok(());
+        }
         self.files.symbols.sync()?;
         sync_segments(&self.files, &self.ring)?;
         published.into_iter().for_each(|fsn| self.ledger.set_durable(fsn));
@@ -284,3 +299,6 @@ impl Storage {
 
 /// For the step that is under way, and the steps of a drained close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

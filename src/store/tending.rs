@@ -13,8 +13,6 @@
 
 mod close;
 mod retry;
-#[cfg(test)]
-mod tests;
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -250,7 +248,7 @@ impl Tending {
         let (round, jobs) =
             if work.settle.is_due(now) && self.files.signs.rotated.swap(false, Ordering::AcqRel) {
                 (Round::Settle, self.settle_jobs())
-            } else if !work.doomed.is_empty() && work.trim.is_due(now) {
+            } else if (!work.doomed.is_empty() || work.trim.has_failed()) && work.trim.is_due(now) {
                 (Round::Trim, trim_jobs(work.doomed.len()))
             } else if self.pass_is_due(work, now) {
                 (Round::Pass, self.pass_jobs())

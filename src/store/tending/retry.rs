@@ -30,6 +30,11 @@ impl Retry {
         self.at.is_none_or(|at| at <= now)
     }
 
+    /// Whether the last attempt failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.at.is_some()
+    }
+
     pub(super) fn failed(&mut self, now: Instant) {
         self.at = now.checked_add(self.pause);
         self.pause = self.pause.saturating_mul(2).min(self.longest);
