@@ -68,8 +68,11 @@ pub(crate) trait Backlog {
     /// finish are not (REC-18).
     fn skip(&self, fsn: Fsn) -> Fsn;
 
-    /// Dictionary entries that exist.
-    fn symbols(&self) -> u64;
+    /// Dictionary entries that exist for frames like this one.
+    fn symbols(&self, fsn: Fsn) -> u64;
+
+    /// Whether ids have other meanings from this frame on, which registers all that it needs (REC-13).
+    fn renumbers(&self, fsn: Fsn) -> bool;
 
     /// Whether a connection that began with frame `first` has to end before frame `next`, since
     /// that needs a new one.
@@ -100,8 +103,9 @@ pub(crate) enum Action {
     /// Send the frame; answer with `on_sent`.
     SendFrame(Fsn),
     /// Send one catch-up message of at most `message_max` bytes with entries from id `from` on, none
-    /// of `to` and above; answer with `on_symbols_sent` or `on_symbol_too_large`.
-    SendSymbols { from: u64, to: u64, message_max: usize },
+    /// of `to` and above, as frame `fsn` and those behind it need them; answer with `on_symbols_sent`
+    /// or `on_symbol_too_large`.
+    SendSymbols { fsn: Fsn, from: u64, to: u64, message_max: usize },
     /// Send a PING.
     Ping,
     /// Everything up to `fsn` is committed: `frames` of `bytes` since the last time.

@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) frames: Vec<Frame>,
     /// The frames of each commit group.
     pub(crate) groups: Vec<Range<usize>>,
+    /// Whether each frame carries all symbols that it uses (REC-13).
+    pub(crate) dense: bool,
 }
 
 /// Rows of one table in one frame.
@@ -106,7 +108,7 @@ impl Plan {
 
     fn close_frame(&mut self, draft: Draft) -> Draft {
         let end = self.parts.len();
-        let next = Draft::new(end, draft.symbols.end);
+        let next = Draft::new(end, if self.dense { 0 } else { draft.symbols.end });
         if draft.first_part < end {
             self.frames.push(Frame {
                 parts: draft.first_part..end,
@@ -152,7 +154,8 @@ impl Plan {
 
     /// How many dictionary entries the frames of a group make known.
     pub(crate) fn symbols_after(&self, group: Range<usize>) -> u32 {
-        self.frames.get(group).unwrap_or_default().last().map_or(0, |frame| frame.symbols.end)
+        let frames = self.frames.get(group).unwrap_or_default();
+        frames.iter().map(|frame| frame.symbols.end).max().unwrap_or(0)
     }
 }
 

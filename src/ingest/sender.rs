@@ -113,6 +113,10 @@ impl Sender {
     /// Keeps its store in this slot, if there is one.
     pub(crate) fn in_slot(mut self, storage: Option<Storage>) -> Sender {
         self.storage = storage;
+        if self.storage.as_ref().is_some_and(Storage::is_dense) {
+            self.plan.dense = true;
+            self.published_symbols = 0;
+        }
         self
     }
 

@@ -24,11 +24,12 @@ pub(crate) use disk::{DiskCall, SimDisk};
 pub(crate) use net::{Answer, Knock, SimNet, Visit};
 pub(crate) use peer::{Act, PeerAction, Silent, SimPeer};
 
-/// A clock and a network that belong together.
+/// A clock, a network and a disk that belong together.
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) clock: SimClock,
     pub(crate) net: SimNet,
+    pub(crate) disk: SimDisk,
     seed: u64,
 }
 
@@ -36,12 +37,17 @@ impl World {
     /// A world without hosts, at time 0.
     pub(crate) fn new(seed: u64) -> World {
         let clock = SimClock::new();
-        World { net: SimNet::new(clock.clone(), seed), clock, seed }
+        World { net: SimNet::new(clock.clone(), seed), clock, disk: SimDisk::new(), seed }
     }
 
     /// What a client takes from this world.
     pub(crate) fn env(&self) -> Env {
-        Env::new(Arc::new(self.clock.clone()), Arc::new(self.net.clone()), self.seed)
+        Env::new(
+            Arc::new(self.clock.clone()),
+            Arc::new(self.net.clone()),
+            Arc::new(self.disk.clone()),
+            self.seed,
+        )
     }
 }
 

@@ -51,7 +51,8 @@ pub(crate) enum Refused {
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) next: Fsn,
-    pub(super) open: Open,
+    /// None if it has to be made first.
+    pub(super) open: Option<Open>,
 }
 
 impl Appender {
@@ -79,7 +80,7 @@ impl Appender {
     ) -> Appender {
         let Start { next, open } = start;
         let empty = Appender::new(ledger, ring, segment_bytes);
-        Appender { next, open: Some(open), files: Some(files), ..empty }
+        Appender { next, open, files: Some(files), ..empty }
     }
 
     /// Gives up everything that is mapped: the store is closed.
@@ -106,6 +107,10 @@ impl Appender {
         let bytes_max = self.max_frame();
         if let Some(&bytes) = bounds.iter().find(|&&bytes| bytes > bytes_max) {
             return Err(Refused::FrameTooLarge { bytes, bytes_max });
+        }
+        if let Some(files) = self.files.as_ref().filter(|files| files.is_unrepaired()) {
+            files.ring();
+            return Err(Refused::Full { epoch });
         }
         let needed = self.segments_needed(bounds);
         if needed <= self.spares.len() {

@@ -2,18 +2,18 @@
 //! it trims.
 
 use parking_lot::Mutex;
-use std::sync::Arc;
 
-use super::disk::{DiskFile, DiskResult};
+use super::disk::DiskResult;
 use super::fsn::Fsn;
 use super::record::{Kind, Record};
 use super::segment_file::write_again;
+use super::slot_file::SlotFile;
 
 /// The bounds and their file. The lock is never held across a sync, so that the producer does not wait
 /// for one.
 #[derive(Debug)]
 pub(super) struct Bounds {
-    file: Arc<dyn DiskFile>,
+    file: SlotFile,
     state: Mutex<State>,
 }
 
@@ -31,7 +31,7 @@ struct State {
 
 impl Bounds {
     /// Goes on behind a record that was found, which may not be on stable storage.
-    pub(super) fn new(file: Arc<dyn DiskFile>, newest: Record) -> Bounds {
+    pub(super) fn new(file: SlotFile, newest: Record) -> Bounds {
         let Record { generation, first: head, second: active } = newest;
         let state = State { head, active, generation, synced: generation - 1, suspect: false };
         Bounds { file, state: Mutex::new(state) }
@@ -62,7 +62,7 @@ impl Bounds {
         // The last durable record is never the one that is being overwritten (PUB-07).
         next.generation += if state.generation > state.synced { 2 } else { 1 };
         let record = Record { generation: next.generation, first: next.head, second: next.active };
-        self.file.write_at(&record.encode(Kind::Manifest), record.offset())?;
+        self.file.get()?.write_at(&record.encode(Kind::Manifest), record.offset())?;
         *state = next;
         Ok(())
     }
@@ -73,10 +73,11 @@ impl Bounds {
         if generation == synced {
             return Ok(());
         }
+        let file = self.file.get()?;
         if suspect {
-            write_again(&*self.file, 0, u64::MAX)?;
+            write_again(&*file, 0, u64::MAX)?;
         }
-        let result = self.file.sync();
+        let result = file.sync();
         let mut state = self.state.lock();
         state.suspect = result.is_err();
         result?;

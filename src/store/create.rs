@@ -57,13 +57,16 @@ pub(super) fn create(disk: &Arc<dyn Disk>, dir: &Path, recipe: Recipe) -> DiskRe
     settle(&*segment)?;
     Ok(Found {
         segments: vec![FoundSegment { path, base: Fsn::FIRST, end: HEADER_BYTES }],
+        goes_on: true,
         next: Fsn::FIRST,
         acked: None,
         bounds,
         watermark: None,
         texts: dictionary::Texts::default(),
-        symbols_end: dictionary::HEADER.len() as u64,
         generation: recipe.generation.saturating_add(1),
         dropped: None,
+        older: (Vec::new(), Fsn::FIRST),
+        pending: Vec::new(),
+        dense: false,
     })
 }

@@ -96,7 +96,9 @@ impl Cursor {
     /// is no longer needed (PUB-16).
     pub(crate) fn acked(&mut self, fsn: Fsn) {
         let fsn = self.skip(fsn.next()).back();
-        if let Some(slot) = &mut self.slot {
+        if let Some(slot) = &mut self.slot
+            && !slot.files.is_unrepaired()
+        {
             slot.watermark.record(fsn);
         }
         self.ledger.ack(fsn);

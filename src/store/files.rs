@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bounds::Bounds;
-use super::disk::{Disk, DiskFile};
+use super::disk::Disk;
 use super::fsn::Fsn;
 use super::keeper::Bell;
 use super::segment::Blank;
+use super::slot_file::SlotFile;
 use super::symbol_file::SymbolFile;
 use crate::config::Durability;
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ pub(super) struct Files {
     pub(super) durability: Durability,
     pub(super) bounds: Bounds,
     pub(super) symbols: SymbolFile,
-    pub(super) watermark: Arc<dyn DiskFile>,
+    pub(super) watermark: Arc<SlotFile>,
     pub(super) spares: Mutex<Spares>,
     pub(super) signs: Signs,
     bell: Bell,
@@ -60,6 +61,8 @@ pub(super) struct Signs {
     pub(super) rotated: AtomicBool,
     /// Frames were published since the last pass began.
     pub(super) dirty: AtomicBool,
+    /// A recovery on a full disk left steps that come before anything is added or trimmed.
+    pub(super) unrepaired: AtomicBool,
     /// The last pass failed.
     pub(super) overdue: AtomicBool,
 }
@@ -104,6 +107,11 @@ impl Files {
         if taken < count {
             spares.target = (spares.target * 2).clamp(1, SPARES_MAX);
         }
+    }
+
+    /// Whether a recovery has not come to its end yet.
+    pub(super) fn is_unrepaired(&self) -> bool {
+        self.signs.unrepaired.load(Ordering::Acquire)
     }
 
     /// Asks for as many spares.
@@ -193,7 +201,7 @@ pub(super) struct Parts {
     pub(super) durability: Durability,
     pub(super) bounds: Bounds,
     pub(super) symbols: SymbolFile,
-    pub(super) watermark: Arc<dyn DiskFile>,
+    pub(super) watermark: Arc<SlotFile>,
     pub(super) generation: u64,
     pub(super) hold: Option<Hold>,
 }

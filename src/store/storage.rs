@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
@@ -10,7 +11,8 @@ use super::appender::{Appender, Start};
 use super::bounds::Bounds;
 use super::cursor::Cursor;
 use super::dictionary::Texts;
-use super::disk::{Access, Disk, DiskFile};
+use super::disk::Disk;
+use super::epochs::{Epoch, Epochs};
 use super::files::{Files, Hold, Parts};
 use super::fsn::Fsn;
 use super::keeper::Keeper;
@@ -20,9 +22,10 @@ use super::record::Record;
 use super::ring::{Ring, Sealed};
 use super::segment::Open;
 use super::segment_file::SegmentFile;
+use super::slot_file::SlotFile;
 use super::symbol_file::{End, SymbolFile};
 use super::symbols::{SymbolLog, SymbolMirror, symbols};
-use super::tending::{Close, Tending};
+use super::tending::{Close, Order, Pending, Place, Tending};
 use super::watermark::Watermark;
 use super::{Config, segment_bytes};
 use crate::config::Durability;
@@ -32,8 +35,10 @@ use crate::time::{Clock, Deadline};
 /// A slot as it was found, or made.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The chain, oldest first. The last one is gone on with; there is one at least.
+    /// The chain, oldest first.
     pub(super) segments: Vec<FoundSegment>,
+    /// Whether the last one takes further frames; else a new one does.
+    pub(super) goes_on: bool,
     /// The number of the next frame.
     pub(super) next: Fsn,
     pub(super) acked: Option<Fsn>,
@@ -41,10 +46,14 @@ pub(super) struct Found {
     pub(super) bounds: Record,
     /// That of the watermark.
     pub(super) watermark: Option<Record>,
-    /// The dictionary, which is that of the file.
+    /// The dictionary; that of the file, unless new frames have to be dense.
     pub(super) texts: Texts,
-    /// Where the file of the dictionary ends.
-    pub(super) symbols_end: u64,
+    /// Earlier runs of frames with other dictionaries, and the first frame of the last run (REC-13).
+    pub(super) older: (Vec<Epoch>, Fsn),
+    /// Whether new frames carry all texts that they use, and the file is left alone (REC-13).
+    pub(super) dense: bool,
+    /// What is to be done to the files before anything is added or trimmed.
+    pub(super) pending: Pending,
     /// That of the next segment (FMT-06).
     pub(super) generation: u64,
     /// Frames that are never sent, first and last (REC-18).
@@ -85,7 +94,7 @@ pub(crate) struct Opened {
     pub(crate) appender: Appender,
     pub(crate) cursor: Cursor,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) symbols: (SymbolLog, SymbolMirror),
+    pub(crate) symbols: (SymbolLog, Epochs),
     pub(crate) storage: Storage,
 }
 
@@ -99,6 +108,10 @@ pub(crate) struct Storage {
     tending: Arc<Tending>,
     clock: Arc<dyn Clock>,
     interval: Duration,
+    dense: bool,
+    closed: bool,
+    /// Frames that were found and not acknowledged (REP-08).
+    recovered: u64,
 }
 
 /// Symbols that were written for frames which are not stored yet.
@@ -109,75 +122,87 @@ pub(crate) struct Written(Option<End>);
 /// Opens what was found. Nobody looks after it before [`Storage::begin`].
 pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hold) -> Result<Opened> {
     let segment_bytes = segment_bytes(config.sizes)?;
-    let dir = &config.dir;
     let disk = &site.disk;
-    let open =
-        |name: &str| -> Result<Arc<dyn DiskFile>> { Ok(disk.open(&dir.join(name), Access::Write)?.into()) };
-    let watermark = open(names::WATERMARK)?;
+    let file = |name: &str| SlotFile::new(disk, &config.dir, name);
+    let watermark = Arc::new(file(names::WATERMARK));
     let entries = u32::try_from(found.texts.len()).unwrap_or(u32::MAX);
     let parts = Parts {
         disk: Arc::clone(disk),
-        dir: dir.clone(),
+        dir: config.dir.clone(),
         durability: config.durability,
-        bounds: Bounds::new(open(names::MANIFEST)?, found.bounds),
-        symbols: SymbolFile::new(open(names::DICTIONARY)?, found.symbols_end, entries),
+        bounds: Bounds::new(file(names::MANIFEST), found.bounds),
+        symbols: SymbolFile::new(file(names::DICTIONARY), entries),
         watermark: Arc::clone(&watermark),
         generation: found.generation,
         hold: Some(hold),
     };
     let files = Arc::new(Files::new(parts, site.keeper.bell()));
+    files.signs.unrepaired.store(!found.pending.is_empty(), Ordering::Release);
     let segments_max = config.sizes.total_bytes / config.sizes.segment_bytes;
     let ledger = Arc::new(Ledger::new(config.sizes.segment_bytes, segments_max));
     let ring = Arc::new(Ring::default());
-    let (start, used) = chain(&found, disk, &ring, &ledger)?;
+    let (open, used) = chain(&found, disk, &ring, &ledger)?;
     let published = (found.next > Fsn::FIRST).then(|| found.next.back());
-    let acked = match found.dropped {
-        // Nothing stands between what is acknowledged and what is never sent.
-        Some((first, last)) if found.acked.map_or(Fsn::FIRST, Fsn::next) >= first => Some(last),
-        _ => found.acked,
-    };
-    ledger.resume(published, acked, used);
-    if config.durability != Durability::Memory {
+    ledger.resume(published, acked(&found), used);
+    if config.durability != Durability::Memory && found.pending.is_empty() {
         make_durable(&files, &ring)?;
         published.into_iter().for_each(|fsn| ledger.set_durable(fsn));
     }
-    let (shared, interval) = (|| (Arc::clone(&ledger), Arc::clone(&ring)), config.sync_interval);
-    let (books, segments) = shared();
-    let clock = Arc::clone(&site.clock);
-    let tending =
-        Arc::new(Tending::new(Arc::clone(&files), books, segments, clock, (segment_bytes, interval)));
+    let recovered = ledger.unacked();
+    let place = Place {
+        files: Arc::clone(&files),
+        ledger: Arc::clone(&ledger),
+        ring: Arc::clone(&ring),
+        clock: Arc::clone(&site.clock),
+    };
+    let tending = Arc::new(Tending::new(place, segment_bytes, config.sync_interval, found.pending));
     // What was found may not last yet.
     files.rotated();
-    let (books, segments) = shared();
-    let appender = Appender::in_slot(books, segments, segment_bytes, Arc::clone(&files), start);
-    let (books, segments) = shared();
+    if open.is_none() {
+        files.want_spares(1);
+    }
+    let start = Start { next: found.next, open };
+    let appender =
+        Appender::in_slot(Arc::clone(&ledger), Arc::clone(&ring), segment_bytes, Arc::clone(&files), start);
     let watermark = Watermark::new(watermark, found.watermark);
-    let cursor = Cursor::in_slot(books, segments, Arc::clone(&files), watermark, found.dropped);
-    let symbols = dictionary(&found.texts)?;
-    let clock = Arc::clone(&site.clock);
-    let storage = Storage { files, ledger: Arc::clone(&ledger), ring, tending, clock, interval };
+    let cursor =
+        Cursor::in_slot(Arc::clone(&ledger), Arc::clone(&ring), Arc::clone(&files), watermark, found.dropped);
+    let (log, mirror) = dictionary(&found.texts)?;
+    let (older, first) = found.older;
+    let symbols = (log, Epochs::new(older, first, mirror));
+    let (clock, interval) = (Arc::clone(&site.clock), config.sync_interval);
+    let dense = found.dense;
+    let books = Arc::clone(&ledger);
+    let storage =
+        Storage { files, ledger: books, ring, tending, clock, interval, dense, recovered, closed: false };
     Ok(Opened { appender, cursor, ledger, symbols, storage })
 }
 
-/// Puts the chain together: where to go on, and the bytes of all segments.
-fn chain(found: &Found, disk: &Arc<dyn Disk>, ring: &Ring, ledger: &Ledger) -> Result<(Start, u64)> {
-    let Some((active, sealed)) = found.segments.split_last() else {
-        return Err(Error::new(ErrorKind::Bug, "a slot without a segment"));
-    };
+/// What counts as acknowledged: what nobody will finish does as soon as all before it is (REC-18).
+fn acked(found: &Found) -> Option<Fsn> {
+    match found.dropped {
+        Some((first, last)) if found.acked.map_or(Fsn::FIRST, Fsn::next) >= first => Some(last),
+        _ => found.acked,
+    }
+}
+
+/// Puts the chain together: where to go on, and the bytes of all segments. It takes no new block but for
+/// holes in the segment that takes further frames (PUB-10).
+fn chain(found: &Found, disk: &Arc<dyn Disk>, ring: &Ring, ledger: &Ledger) -> Result<(Option<Open>, u64)> {
+    let sealed = found.segments.len() - usize::from(found.goes_on && !found.segments.is_empty());
     let mut used = 0;
-    for FoundSegment { path, base, end } in sealed {
+    for FoundSegment { path, base, end } in found.segments.iter().take(sealed) {
         let len = disk.metadata(path)?.map_or(0, |metadata| metadata.len);
         used += len;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let file = Arc::new(SegmentFile::found(disk, path, *end));
         ring.adopt(Sealed { base: *base, len, file, writer: None });
     }
+    let Some(active) = found.segments.get(sealed) else { return Ok((None, used)) };
     let blank = SegmentFile::resume(disk, &active.path, active.end)?;
     let open = Open::resume(blank, active.base);
     used += open.len() as u64;
-    let open = ring.rotate(None, std::iter::once(open), ledger);
-    let open = open.ok_or_else(|| Error::new(ErrorKind::Bug, "a segment was lost"))?;
-    Ok((Start { next: found.next, open }, used))
+    Ok((ring.rotate(None, std::iter::once(open), ledger), used))
 }
 
 /// DUR-07: what was found lasts before anything is added.
@@ -224,6 +249,16 @@ impl Storage {
         &self.files.dir
     }
 
+    /// Whether frames have to carry all texts that they use (REC-13).
+    pub(crate) fn is_dense(&self) -> bool {
+        self.dense
+    }
+
+    /// Frames that an earlier process left, not acknowledged (REP-08).
+    pub(crate) fn recovered(&self) -> u64 {
+        self.recovered
+    }
+
     /// Why there is no room, if the disk is to blame (PUB-15).
     pub(crate) fn trouble(&self) -> Option<Error> {
         self.files.trouble()
@@ -236,7 +271,7 @@ impl Storage {
     /// The disk failed; the file is as it was.
     pub(crate) fn write_symbols(&self, log: &SymbolLog, to: u32) -> Result<Written> {
         let from = self.files.symbols.len();
-        if to <= from {
+        if self.dense || to <= from {
             return Ok(Written(None));
         }
         let before = self.files.symbols.append(to - from, log.wire(from, to))?;
@@ -282,10 +317,15 @@ impl Storage {
     ///
     /// # Errors
     /// What went wrong first with the files.
-    pub(crate) fn close(&self, limit: Duration) -> Result<()> {
+    pub(crate) fn close(mut self, limit: Duration) -> Result<()> {
         let (done, closed) = bounded(1);
+        let limit = match self.files.durability {
+            Durability::Memory => limit,
+            Durability::Periodic | Durability::Append => limit.saturating_add(LAST_PASS),
+        };
         let until = Deadline::after(self.clock.now(), limit);
-        self.tending.order(Close { until, done });
+        self.closed = true;
+        self.tending.order(Order::Close(Close { until, done }));
         match closed.recv_timeout(limit.saturating_add(CLOSE_GRACE)) {
             Ok(result) => result,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -297,6 +337,17 @@ impl Storage {
     }
 }
 
+impl Drop for Storage {
+    /// The keeper lets go of the slot as it is.
+    fn drop(&mut self) {
+        if !self.closed {
+            self.tending.order(Order::Forget);
+        }
+    }
+}
+
+/// How much longer than a time-out the last pass may take (CLOSE-04).
+const LAST_PASS: Duration = Duration::from_secs(5);
 /// For the step that is under way, and the steps of a drained close.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 

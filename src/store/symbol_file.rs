@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::dictionary;
 use super::disk::{DiskFile, DiskResult};
 use super::segment_file::write_again;
+use super::slot_file::SlotFile;
 
 /// The file. Frames that use an entry are stored behind it, never before.
 #[derive(Debug)]
 pub(super) struct SymbolFile {
-    file: Arc<dyn DiskFile>,
+    file: SlotFile,
     end: Mutex<End>,
     /// Bytes that are on stable storage.
     durable: AtomicU64,
@@ -22,15 +23,16 @@ pub(super) struct SymbolFile {
 /// Where the file ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct End {
-    bytes: u64,
+    /// Known once the file was opened.
+    bytes: Option<u64>,
     /// Entries in front of it.
     entries: u32,
 }
 
 impl SymbolFile {
-    /// Goes on behind the `entries` in the first `bytes` of a file.
-    pub(super) fn new(file: Arc<dyn DiskFile>, bytes: u64, entries: u32) -> SymbolFile {
-        let end = Mutex::new(End { bytes, entries });
+    /// Goes on behind the `entries` that a file holds, and nothing else.
+    pub(super) fn new(file: SlotFile, entries: u32) -> SymbolFile {
+        let end = Mutex::new(End { bytes: None, entries });
         SymbolFile { file, end, durable: AtomicU64::new(0), suspect: AtomicBool::new(false) }
     }
 
@@ -45,13 +47,14 @@ impl SymbolFile {
         let mut chunk = Vec::with_capacity(entries.len() + CHUNK_OVERHEAD_BYTES);
         dictionary::put_chunk(count.into(), &entries, &mut chunk);
         let mut end = self.end.lock();
-        if let Err(error) = self.file.write_at(&chunk, end.bytes) {
+        let (file, at) = self.open(&mut end)?;
+        if let Err(error) = file.write_at(&chunk, at) {
             // A part of a chunk is no chunk; what cannot be cut off now is overwritten later.
-            let _ = self.file.truncate(end.bytes);
+            let _ = file.truncate(at);
             return Err(error);
         }
         let before = *end;
-        end.bytes += chunk.len() as u64;
+        end.bytes = Some(at + chunk.len() as u64);
         end.entries = end.entries.saturating_add(count);
         Ok(before)
     }
@@ -61,19 +64,31 @@ impl SymbolFile {
     pub(super) fn take_back(&self, before: End) {
         let mut end = self.end.lock();
         *end = before;
-        let _ = self.file.truncate(before.bytes);
+        if let Ok((file, at)) = self.open(&mut end) {
+            let _ = file.truncate(at);
+        }
+    }
+
+    /// The file, and where it ends.
+    fn open(&self, end: &mut End) -> DiskResult<(Arc<dyn DiskFile>, u64)> {
+        let file = self.file.get()?;
+        let bytes = match end.bytes {
+            Some(bytes) => bytes,
+            None => *end.bytes.insert(file.len()?),
+        };
+        Ok((file, bytes))
     }
 
     /// Makes all entries last. Nothing to do if none came since the last time.
     pub(super) fn sync(&self) -> DiskResult<()> {
-        let end = self.end.lock().bytes;
+        let (file, end) = self.open(&mut self.end.lock())?;
         if end <= self.durable.load(Ordering::Acquire) {
             return Ok(());
         }
         if self.suspect.load(Ordering::Acquire) {
-            write_again(&*self.file, 0, end)?;
+            write_again(&*file, 0, end)?;
         }
-        let result = self.file.sync();
+        let result = file.sync();
         self.suspect.store(result.is_err(), Ordering::Release);
         result?;
         self.durable.fetch_max(end, Ordering::AcqRel);

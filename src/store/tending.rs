@@ -26,29 +26,39 @@ use super::fsn::Fsn;
 use super::layout::Header;
 use super::ledger::Ledger;
 use super::names;
+use super::recovery::{self, Action};
 use super::ring::{Ring, Sealed};
 use super::segment::Blank;
 use super::segment_file::SegmentFile;
 use crate::config::Durability;
 use crate::error::{Error, ErrorKind};
 use crate::time::{Clock, Deadline};
-pub(super) use close::Close;
+pub(super) use close::{Close, Order};
 use retry::Retry;
 
 /// The keeper's side of a slot.
 #[derive(Debug)]
 pub(super) struct Tending {
-    files: Arc<Files>,
-    ledger: Arc<Ledger>,
-    ring: Arc<Ring>,
-    clock: Arc<dyn Clock>,
+    place: Place,
     segment_bytes: usize,
     /// From the end of one pass to the start of the next (DUR-04).
     interval: Duration,
     /// Only the keeper's, but for tests that stand in for it.
     work: Mutex<Work>,
-    close: Mutex<Option<Close>>,
+    order: Mutex<Option<Order>>,
 }
+
+/// What the keeper works with.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) files: Arc<Files>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) ring: Arc<Ring>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+/// Steps that a recovery left, as the disk was full.
+pub(super) type Pending = Vec<Action>;
 
 /// What a turn came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +73,8 @@ pub(super) enum Turn {
 
 #[derive(Debug)]
 struct Work {
+    /// Comes before anything else.
+    pending: Pending,
     round: Option<Round>,
     /// The rest of the round.
     jobs: VecDeque<Job>,
@@ -107,15 +119,9 @@ enum Job {
 const WARM_SEGMENTS: usize = 4;
 
 impl Tending {
-    pub(super) fn new(
-        files: Arc<Files>,
-        ledger: Arc<Ledger>,
-        ring: Arc<Ring>,
-        clock: Arc<dyn Clock>,
-        sizes: (usize, Duration),
-    ) -> Tending {
-        let (segment_bytes, interval) = sizes;
+    pub(super) fn new(place: Place, segment_bytes: usize, interval: Duration, pending: Pending) -> Tending {
         let work = Work {
+            pending,
             round: None,
             jobs: VecDeque::new(),
             doomed: VecDeque::new(),
@@ -126,17 +132,24 @@ impl Tending {
             trim: Retry::default(),
             pass: Retry::up_to(interval.min(Duration::from_secs(1))),
         };
-        let (work, close) = (Mutex::new(work), Mutex::default());
-        Tending { files, ledger, ring, clock, segment_bytes, interval, work, close }
+        let (work, order) = (Mutex::new(work), Mutex::default());
+        Tending { place, segment_bytes, interval, work, order }
     }
 
     /// Does the most urgent thing that is due.
     pub(super) fn turn(&self, now: Instant) -> Turn {
-        self.files.heard();
+        self.place.files.heard();
         let work = &mut *self.work.lock();
-        if let Some(close) = self.close.lock().take() {
-            self.carry_out(close, work);
-            return Turn::Done;
+        match self.order.lock().take() {
+            None => {}
+            Some(Order::Forget) => return Turn::Done,
+            Some(Order::Close(close)) => {
+                self.carry_out(close, work);
+                return Turn::Done;
+            }
+        }
+        if !work.pending.is_empty() && !self.repair(work, now) {
+            return Turn::Wait(work.trim.deadline());
         }
         if self.make_spare(work, now) {
             return Turn::Again;
@@ -149,13 +162,38 @@ impl Tending {
         Turn::Again
     }
 
+    /// Goes on with what a recovery left; whether nothing is left.
+    fn repair(&self, work: &mut Work, now: Instant) -> bool {
+        if work.trim.is_due(now) {
+            let Place { files, ledger, clock, .. } = &self.place;
+            match recovery::carry_out(&*files.disk, &files.dir, &work.pending, clock.wall()) {
+                Ok(left) if left.is_empty() => {
+                    work.pending = left;
+                    work.trim.reset();
+                    files.signs.unrepaired.store(false, Ordering::Release);
+                    files.set_trouble(None);
+                    ledger.freed();
+                    return true;
+                }
+                Ok(left) => {
+                    work.pending = left;
+                    let error = Error::new(ErrorKind::Store, "the disk is full");
+                    files.set_trouble(Some(error.with("path", files.dir.display())));
+                }
+                Err(error) => files.set_trouble(Some(error)),
+            }
+            work.trim.failed(now);
+        }
+        false
+    }
+
     /// The keeper panicked over this slot.
     #[cold]
     pub(super) fn broke_down(&self) {
         let error = Error::new(ErrorKind::Bug, "the keeper thread panicked").because("please report it");
         log::error!("store: {error}");
-        self.files.set_trouble(Some(error.clone()));
-        self.files.pass_ended(Some(error), self.clock.now());
+        self.place.files.set_trouble(Some(error.clone()));
+        self.place.files.pass_ended(Some(error), self.place.clock.now());
     }
 
     /// When something is due without the bell.
@@ -165,7 +203,7 @@ impl Tending {
             deadline = deadline.min(work.spare.deadline());
         }
         deadline = deadline.min(work.settle.deadline()).min(work.trim.deadline());
-        if self.files.signs.dirty.load(Ordering::Acquire) {
+        if self.place.files.signs.dirty.load(Ordering::Acquire) {
             // Neither the interval nor the pause after a failure is cut short.
             let pass = work.pass.deadline().instant().max(work.next_pass);
             deadline = deadline.min(pass.map_or(Deadline::NEVER, Deadline::at));
@@ -174,8 +212,8 @@ impl Tending {
     }
 
     fn lacks_spares(&self) -> bool {
-        let spares = self.files.spares.lock();
-        spares.ready.len() < spares.wanted.max(spares.target) && self.ledger.segments_left() > 0
+        let spares = self.place.files.spares.lock();
+        spares.ready.len() < spares.wanted.max(spares.target) && self.place.ledger.segments_left() > 0
     }
 
     /// Makes a spare if one is missing and the budget allows; whether it did something.
@@ -184,18 +222,18 @@ impl Tending {
             return false;
         }
         let path = self.next_path();
-        let made = SegmentFile::create(&self.files.disk, &path, self.segment_bytes, &self.header());
+        let made = SegmentFile::create(&self.place.files.disk, &path, self.segment_bytes, &self.header());
         match made.and_then(|blank| self.make_last(blank)) {
             Ok(blank) => {
                 work.spare.reset();
-                work.new_names |= self.files.durability != Durability::Append;
-                self.ledger.grow(self.segment_bytes);
+                work.new_names |= self.place.files.durability != Durability::Append;
+                self.place.ledger.grow(self.segment_bytes);
                 self.offer(blank);
-                self.files.set_trouble(None);
+                self.place.files.set_trouble(None);
             }
             Err(error) => {
                 work.spare.failed(now);
-                self.files.set_trouble(Some(error.into()));
+                self.place.files.set_trouble(Some(error.into()));
             }
         }
         true
@@ -203,9 +241,9 @@ impl Tending {
 
     /// In `append` a flush waits for its frames only: header and name of their segment last already.
     fn make_last(&self, blank: Blank) -> DiskResult<Blank> {
-        if self.files.durability == Durability::Append {
+        if self.place.files.durability == Durability::Append {
             let synced = blank.file.as_ref().map_or(Ok(()), |file| file.sync());
-            if let Err(error) = synced.and_then(|()| self.files.disk.sync_dir(&self.files.dir)) {
+            if let Err(error) = synced.and_then(|()| self.place.files.disk.sync_dir(&self.place.files.dir)) {
                 let _ = blank.file.map(|file| file.unlink());
                 return Err(error);
             }
@@ -214,39 +252,39 @@ impl Tending {
     }
 
     fn next_path(&self) -> std::path::PathBuf {
-        let mut spares = self.files.spares.lock();
-        let path = self.files.dir.join(names::segment(spares.generation));
+        let mut spares = self.place.files.spares.lock();
+        let path = self.place.files.dir.join(names::segment(spares.generation));
         spares.generation = spares.generation.saturating_add(1);
         path
     }
 
     /// That of a segment without frames (FMT-09).
     fn header(&self) -> Header {
-        let created = self.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let created = self.place.clock.wall().duration_since(UNIX_EPOCH).unwrap_or_default();
         let created_us = u64::try_from(created.as_micros()).unwrap_or(u64::MAX);
-        let base = self.ledger.published().map_or(Fsn::FIRST, Fsn::next);
+        let base = self.place.ledger.published().map_or(Fsn::FIRST, Fsn::next);
         Header { flagged: true, base, created_us }
     }
 
     /// Hands a spare to the producer.
     fn offer(&self, blank: Blank) {
-        let mut spares = self.files.spares.lock();
+        let mut spares = self.place.files.spares.lock();
         if spares.target > 0 {
             // The producer is in a hurry: it shall not wait for pages either.
             blank.writer.populate();
         }
         spares.ready.push(blank);
         drop(spares);
-        self.ledger.freed();
+        self.place.ledger.freed();
     }
 
     /// Begins the round that is most urgent; whether there is one.
     fn begin_round(&self, work: &mut Work, now: Instant) -> bool {
-        if let Some(acked) = self.ledger.acked() {
-            work.doomed.extend(self.ring.take_acked(acked));
+        if let Some(acked) = self.place.ledger.acked() {
+            work.doomed.extend(self.place.ring.take_acked(acked));
         }
         let (round, jobs) =
-            if work.settle.is_due(now) && self.files.signs.rotated.swap(false, Ordering::AcqRel) {
+            if work.settle.is_due(now) && self.place.files.signs.rotated.swap(false, Ordering::AcqRel) {
                 (Round::Settle, self.settle_jobs())
             } else if (!work.doomed.is_empty() || work.trim.has_failed()) && work.trim.is_due(now) {
                 (Round::Trim, trim_jobs(work.doomed.len()))
@@ -263,9 +301,9 @@ impl Tending {
     /// PUB-07, PUB-08.
     fn settle_jobs(&self) -> VecDeque<Job> {
         let mut jobs = VecDeque::new();
-        if self.files.durability == Durability::Memory {
+        if self.place.files.durability == Durability::Memory {
             jobs.push_back(Job::Names);
-            let unsynced = self.ring.unsynced();
+            let unsynced = self.place.ring.unsynced();
             jobs.extend(unsynced.into_iter().filter(|file| !file.has_durable_header()).map(Job::Segment));
             jobs.push_back(Job::Manifest);
         }
@@ -276,11 +314,11 @@ impl Tending {
     /// DUR-01.
     fn pass_jobs(&self) -> VecDeque<Job> {
         // Behind this, whoever publishes rings again. Frames up to `published` are in their files.
-        self.files.signs.dirty.swap(false, Ordering::AcqRel);
-        let published = self.ledger.published();
+        self.place.files.signs.dirty.swap(false, Ordering::AcqRel);
+        let published = self.place.ledger.published();
         let mut jobs = VecDeque::from([Job::Symbols, Job::Names]);
         let (old, new): (Vec<_>, Vec<_>) =
-            self.ring.unsynced().into_iter().partition(|file| file.has_durable_header());
+            self.place.ring.unsynced().into_iter().partition(|file| file.has_durable_header());
         // A manifest that lasts names no segment whose header does not. With the header of a new segment
         // its frames become durable.
         jobs.extend(new.into_iter().map(Job::Segment));
@@ -291,8 +329,8 @@ impl Tending {
     }
 
     fn pass_is_due(&self, work: &Work, now: Instant) -> bool {
-        self.files.durability == Durability::Periodic
-            && self.files.signs.dirty.load(Ordering::Acquire)
+        self.place.files.durability == Durability::Periodic
+            && self.place.files.signs.dirty.load(Ordering::Acquire)
             && work.pass.is_due(now)
             && work.next_pass.is_none_or(|at| at <= now)
     }
@@ -315,11 +353,11 @@ impl Tending {
         work.retry(round).reset();
         match round {
             Round::Settle => {}
-            Round::Trim => self.files.set_trouble(None),
+            Round::Trim => self.place.files.set_trouble(None),
             Round::Pass => {
-                let now = self.clock.now();
+                let now = self.place.clock.now();
                 work.next_pass = now.checked_add(self.interval);
-                self.files.pass_ended(None, now);
+                self.place.files.pass_ended(None, now);
             }
         }
     }
@@ -329,37 +367,37 @@ impl Tending {
     fn round_failed(&self, round: Round, error: Error, now: Instant) {
         match round {
             Round::Settle => {
-                self.files.signs.rotated.store(true, Ordering::Release);
+                self.place.files.signs.rotated.store(true, Ordering::Release);
                 log::warn!("store: {error}; tried again");
             }
-            Round::Trim => self.files.set_trouble(Some(error)),
+            Round::Trim => self.place.files.set_trouble(Some(error)),
             Round::Pass => {
-                self.files.signs.dirty.store(true, Ordering::Release);
-                self.files.pass_ended(Some(error), now);
+                self.place.files.signs.dirty.store(true, Ordering::Release);
+                self.place.files.pass_ended(Some(error), now);
             }
         }
     }
 
     fn carry(&self, job: Job, work: &mut Work) -> DiskResult<()> {
-        let files = &self.files;
+        let files = &self.place.files;
         match job {
             Job::Symbols => files.symbols.sync(),
-            Job::Watermark => files.watermark.sync(),
+            Job::Watermark => files.watermark.get()?.sync(),
             Job::Names => self.sync_names(work),
             Job::Segment(file) => {
                 file.sync()?;
                 file.release();
                 Ok(())
             }
-            Job::Head => self.ring.head().map_or(Ok(()), |head| files.bounds.raise_head(head)),
+            Job::Head => self.place.ring.head().map_or(Ok(()), |head| files.bounds.raise_head(head)),
             Job::Manifest => files.bounds.sync(),
             Job::Remove => self.remove(work),
             Job::Cool => {
-                self.ring.cool(WARM_SEGMENTS);
+                self.place.ring.cool(WARM_SEGMENTS);
                 Ok(())
             }
             Job::Durable(published) => {
-                published.into_iter().for_each(|fsn| self.ledger.set_durable(fsn));
+                published.into_iter().for_each(|fsn| self.place.ledger.set_durable(fsn));
                 Ok(())
             }
         }
@@ -367,7 +405,7 @@ impl Tending {
 
     fn sync_names(&self, work: &mut Work) -> DiskResult<()> {
         if work.new_names {
-            self.files.disk.sync_dir(&self.files.dir)?;
+            self.place.files.disk.sync_dir(&self.place.files.dir)?;
             work.new_names = false;
         }
         Ok(())
@@ -377,10 +415,10 @@ impl Tending {
     fn remove(&self, work: &mut Work) -> DiskResult<()> {
         let Some(sealed) = work.doomed.pop_front() else { return Ok(()) };
         let wanted = {
-            let spares = self.files.spares.lock();
+            let spares = self.place.files.spares.lock();
             spares.ready.len() < spares.wanted.max(spares.target)
         };
-        let used = self.ledger.bytes_used() <= self.ledger.bytes_max();
+        let used = self.place.ledger.bytes_used() <= self.place.ledger.bytes_max();
         if wanted && used && sealed.len == self.segment_bytes {
             if let Ok(blank) = sealed.file.recycle(&self.next_path(), &self.header()) {
                 work.new_names = true;
@@ -393,10 +431,10 @@ impl Tending {
             return Err(error);
         }
         work.new_names = true;
-        self.ledger.shrink(sealed.len);
+        self.place.ledger.shrink(sealed.len);
         // A disk that was full may have room now.
         work.spare.reset();
-        self.ledger.freed();
+        self.place.ledger.freed();
         Ok(())
     }
 }

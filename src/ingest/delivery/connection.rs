@@ -115,7 +115,7 @@ impl Connection {
             return Step::Nothing;
         }
         if std::mem::take(&mut self.symbols.all) {
-            self.symbols.wanted = backlog.symbols();
+            self.symbols.wanted = backlog.symbols(self.next);
         }
         if self.symbols.registered < self.symbols.wanted {
             return self.begin_symbols(now);
@@ -138,6 +138,10 @@ impl Connection {
             if backlog.must_renew(self.first, self.next) {
                 return self.once_settled(|| Cause::Renewed);
             }
+            if backlog.renumbers(self.next) {
+                // What was registered before means something else now; the frame brings its own.
+                self.symbols.registered = 0;
+            }
             let group = match Group::look(self.next, queued, self.symbols.registered, backlog) {
                 Ok(group) => group,
                 Err(cause) => return Step::GiveUp(cause),
@@ -149,8 +153,9 @@ impl Connection {
                 });
             }
             if group.symbols_wanted > self.symbols.registered {
-                if group.symbols_wanted > backlog.symbols() {
-                    return self.symbols_lost(group.symbols_wanted, backlog.symbols());
+                let known = backlog.symbols(self.next);
+                if group.symbols_wanted > known {
+                    return self.symbols_lost(group.symbols_wanted, known);
                 }
                 self.symbols.wanted = group.symbols_wanted;
                 return self.begin_symbols(now);
@@ -177,7 +182,7 @@ impl Connection {
     fn begin_symbols(&mut self, now: Instant) -> Step {
         self.begin(Sending::Symbols, now);
         let Symbols { registered: from, wanted: to, .. } = self.symbols;
-        Step::Do(Action::SendSymbols { from, to, message_max: self.message_max() })
+        Step::Do(Action::SendSymbols { fsn: self.next, from, to, message_max: self.message_max() })
     }
 
     fn begin(&mut self, sending: Sending, now: Instant) {

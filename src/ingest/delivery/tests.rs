@@ -23,6 +23,8 @@ struct Frames {
     damaged: Option<usize>,
     /// A frame that needs a new connection.
     renewal: Option<Fsn>,
+    /// A frame that numbers its symbols anew.
+    renumbered: Option<Fsn>,
     /// Frames that are never sent, first and last.
     dropped: Option<(Fsn, Fsn)>,
 }
@@ -43,8 +45,12 @@ impl Backlog for Frames {
         }
     }
 
-    fn symbols(&self) -> u64 {
+    fn symbols(&self, _: Fsn) -> u64 {
         self.symbols
+    }
+
+    fn renumbers(&self, fsn: Fsn) -> bool {
+        self.renumbered == Some(fsn)
     }
 
     fn must_renew(&self, first: Fsn, next: Fsn) -> bool {
@@ -121,7 +127,7 @@ impl Scene {
                     }
                     format!("f{fsn}")
                 }
-                Action::SendSymbols { from, to, message_max } => {
+                Action::SendSymbols { from, to, message_max, .. } => {
                     let end = to.min(from + message_max as u64);
                     if !self.blocked {
                         self.delivery.on_symbols_sent(end, 10, self.now);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ingest::delivery::{Backlog, Queued, Unreadable};
 use crate::ingest::shared::Shared;
-use crate::store::{Cursor, Fsn, SymbolMirror};
+use crate::store::{Cursor, Epochs, Fsn};
 use crate::transport::{Link, LinkError};
 use crate::wire::frame::peek;
 use crate::wire::sink::Sink;
@@ -14,7 +14,7 @@ use crate::wire::symbols::{EntryTooLarge, catch_up};
 #[derive(Debug)]
 pub(super) struct Outbox {
     cursor: Cursor,
-    mirror: SymbolMirror,
+    symbols: Epochs,
     shared: Arc<Shared>,
 }
 
@@ -28,8 +28,8 @@ pub(super) enum Outgoing {
 }
 
 impl Outbox {
-    pub(super) fn new(cursor: Cursor, mirror: SymbolMirror, shared: Arc<Shared>) -> Outbox {
-        Outbox { cursor, mirror, shared }
+    pub(super) fn new(cursor: Cursor, symbols: Epochs, shared: Arc<Shared>) -> Outbox {
+        Outbox { cursor, symbols, shared }
     }
 
     /// Everything up to `fsn` is acknowledged: gives it up.
@@ -38,16 +38,17 @@ impl Outbox {
         self.cursor.acked(fsn);
     }
 
-    /// A catch-up message of at most `message_max` bytes with entries from id `from` on, none of
-    /// `to` and above. If not even one fits: its id, and the bytes of the message that it needs.
+    /// A catch-up message of at most `message_max` bytes, for frame `fsn`, with entries from id `from` on,
+    /// none of `to` and above. If not even one fits: its id, and the bytes of the message that it needs.
     pub(super) fn symbols(
         &mut self,
+        fsn: Fsn,
         from: u64,
         to: u64,
         message_max: usize,
     ) -> Result<Outgoing, (u64, usize)> {
         let id = |id: u64| u32::try_from(id).unwrap_or(u32::MAX);
-        let entries = self.mirror.entries(id(from), id(to));
+        let entries = self.symbols.entries(fsn, id(from), id(to));
         match catch_up(from, entries, message_max).next() {
             Some(Ok(part)) => {
                 let mut message = vec![0; part.message_len()];
@@ -76,8 +77,12 @@ impl Backlog for Outbox {
         self.cursor.skip(fsn)
     }
 
-    fn symbols(&self) -> u64 {
-        self.mirror.len().into()
+    fn symbols(&self, fsn: Fsn) -> u64 {
+        self.symbols.len(fsn)
+    }
+
+    fn renumbers(&self, fsn: Fsn) -> bool {
+        self.symbols.begins_with(fsn)
     }
 
     fn must_renew(&self, first: Fsn, next: Fsn) -> bool {

@@ -62,7 +62,7 @@ impl Client {
             rng: fastrand::Rng::with_seed(1),
             dialer: Dialer::new(connector, settings()),
             cursor,
-            mirror,
+            symbols: mirror.into(),
             rules: Rules { backoff_initial: Duration::from_millis(1), ..Rules::default() },
             first: None,
         });

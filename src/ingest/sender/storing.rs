@@ -45,7 +45,9 @@ impl Sender {
             .extend(plan.frames.get(frames.clone()).unwrap_or_default().iter().map(|frame| frame.bytes_max));
         let rows = self.buffer.rows;
         let bytes = self.append_in_time(plan, &frames)?;
-        self.published_symbols = plan.symbols_after(frames.clone());
+        if !plan.dense {
+            self.published_symbols = plan.symbols_after(frames.clone());
+        }
         let count = frames.len();
         plan.stored(frames, &mut self.buffer);
         let tally = &self.shared.tally;

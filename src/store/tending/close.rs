@@ -21,25 +21,33 @@ pub(in crate::store) struct Close {
     pub(in crate::store) done: Sender<Result<()>>,
 }
 
+/// What becomes of a slot that its sender lets go of.
+#[derive(Debug)]
+pub(in crate::store) enum Order {
+    Close(Close),
+    /// Somebody may still work with the files, and has the lock as long as that.
+    Forget,
+}
+
 /// Left behind by others and of no use in an empty slot.
 const LITTER: [&str; 3] = [names::FAILED, names::LAST_ERROR, ".slot-epoch"];
 
 impl Tending {
     /// Has the slot closed; the answer comes through [`Close::done`].
-    pub(in crate::store) fn order(&self, close: Close) {
-        *self.close.lock() = Some(close);
-        self.files.ring();
+    pub(in crate::store) fn order(&self, order: Order) {
+        *self.order.lock() = Some(order);
+        self.place.files.ring();
     }
 
     /// Closes the slot, and releases its lock last (LOCK-11).
     pub(super) fn carry_out(&self, close: Close, work: &mut Work) {
-        let drained = self.ledger.unacked() == 0;
+        let drained = self.place.ledger.unacked() == 0;
         let closed = match drained {
             true => self.empty(work),
             false => self.leave(work, close.until),
         };
-        self.files.spares.lock().ready.clear();
-        drop(self.files.hold.lock().take());
+        self.place.files.spares.lock().ready.clear();
+        drop(self.place.files.hold.lock().take());
         // Whoever asked may have gone.
         let _ = close.done.send(closed.map_err(Error::from));
     }
@@ -47,14 +55,14 @@ impl Tending {
     /// Everything is acknowledged: removes all files but the lock's. Each prefix of this recovers to
     /// "empty" or "all acknowledged"; the first failure ends it.
     fn empty(&self, work: &mut Work) -> DiskResult<()> {
-        let files = &self.files;
-        files.watermark.sync()?;
+        let files = &self.place.files;
+        files.watermark.get()?.sync()?;
         files.bounds.close()?;
         files.bounds.sync()?;
         let names = files.disk.list(&files.dir)?;
         let mut own = Vec::new();
         let spares = std::mem::take(&mut files.spares.lock().ready);
-        let chain = work.doomed.drain(..).chain(self.ring.dissolve()).map(|Sealed { file, .. }| file);
+        let chain = work.doomed.drain(..).chain(self.place.ring.dissolve()).map(|Sealed { file, .. }| file);
         for file in chain.chain(spares.into_iter().filter_map(|spare| spare.file)) {
             file.unlink()?;
             own.extend(file.path().file_name().map(std::ffi::OsStr::to_os_string));
@@ -76,7 +84,7 @@ impl Tending {
 
     /// Frames are left: makes them last where that was asked for, and leaves them.
     fn leave(&self, work: &mut Work, until: Deadline) -> DiskResult<()> {
-        let files = &self.files;
+        let files = &self.place.files;
         let passed = match files.durability {
             Durability::Memory => Ok(()),
             Durability::Periodic | Durability::Append => self.last_pass(work, until),
@@ -89,10 +97,10 @@ impl Tending {
     }
 
     fn last_pass(&self, work: &mut Work, until: Deadline) -> DiskResult<()> {
-        self.files.watermark.sync()?;
+        self.place.files.watermark.get()?.sync()?;
         for job in self.pass_jobs() {
-            if until.passed(self.clock.now()) {
-                self.files.signs.dirty.store(true, Ordering::Release);
+            if until.passed(self.place.clock.now()) {
+                self.place.files.signs.dirty.store(true, Ordering::Release);
                 log::warn!("store: the last pass over the files was not finished in time");
                 break;
             }

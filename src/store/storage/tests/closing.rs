@@ -8,7 +8,7 @@ impl Rig {
         self.opened.appender.close();
         let (done, closed) = bounded(1);
         let until = Deadline::after(self.clock.now(), Duration::from_secs(5));
-        self.opened.storage.tending.order(Close { until, done });
+        self.opened.storage.tending.order(Order::Close(Close { until, done }));
         assert_eq!(self.opened.storage.tending.turn(self.clock.now()), Turn::Done);
         (self.disk.clone(), closed.recv().unwrap())
     }
