@@ -75,7 +75,9 @@ fn write(conf: &str) -> qwp::Result<usize> {
 /// all are there, for at most five seconds.
 fn read(conf: &str, wanted: usize) -> qwp::Result<usize> {
     let mut client = QueryClient::from_conf(conf)?;
-    let sql = format!("SELECT timestamp, symbol, side, price, amount FROM {TABLE} ORDER BY timestamp DESC LIMIT {wanted}");
+    let sql = format!(
+        "SELECT timestamp, symbol, side, price, amount FROM {TABLE} ORDER BY timestamp DESC LIMIT {wanted}"
+    );
     let begin = Instant::now();
     loop {
         let mut cursor = client.query(&sql).run()?;

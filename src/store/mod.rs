@@ -20,6 +20,7 @@ pub(crate) mod lock;
 pub(crate) mod marker;
 pub(crate) mod names;
 pub(crate) mod record;
+pub(crate) mod recovery;
 mod region;
 mod ring;
 mod segment;
