@@ -104,6 +104,26 @@ pub(crate) fn frame_crc(length_and_payload: &[u8]) -> u32 {
     crc(length_and_payload)
 }
 
+/// The envelope of a payload, checksum included; `None` if no frame can be so long.
+pub(crate) fn sealed_envelope(payload: &[u8]) -> Option<[u8; ENVELOPE_BYTES]> {
+    let length = i32::try_from(payload.len()).ok()?.to_le_bytes();
+    let crc = crc32c::crc32c_append(crc(&length), payload);
+    let mut bytes = [0; ENVELOPE_BYTES];
+    bytes[..4].copy_from_slice(&crc.to_le_bytes());
+    bytes[4..].copy_from_slice(&length);
+    Some(bytes)
+}
+
+/// Where a frame at `offset` would end by its length, even beyond the segment; `None` if it states no
+/// length that a frame can have.
+#[inline]
+pub(crate) fn frame_end(segment: &[u8], offset: usize) -> Option<usize> {
+    let start = offset.checked_add(ENVELOPE_BYTES)?;
+    let (_, length) = segment.get(offset..start)?.split_last_chunk::<4>()?;
+    let length = usize::try_from(i32::from_le_bytes(*length)).ok().filter(|&length| length > 0)?;
+    start.checked_add(length)
+}
+
 /// As [`frame`], and the checksum has to be right (FMT-11).
 #[inline]
 pub(crate) fn checked_frame(segment: &[u8], offset: usize) -> Option<(&[u8], usize)> {
@@ -116,11 +136,8 @@ pub(crate) fn checked_frame(segment: &[u8], offset: usize) -> Option<(&[u8], usi
 /// end of the data.
 #[inline]
 pub(crate) fn frame(segment: &[u8], offset: usize) -> Option<(&[u8], usize)> {
-    let start = offset.checked_add(ENVELOPE_BYTES)?;
-    let (_, length) = segment.get(offset..start)?.split_last_chunk::<4>()?;
-    let length = usize::try_from(i32::from_le_bytes(*length)).ok().filter(|&length| length > 0)?;
-    let end = start.checked_add(length)?;
-    Some((segment.get(start..end)?, end))
+    let end = frame_end(segment, offset)?;
+    Some((segment.get(offset.checked_add(ENVELOPE_BYTES)?..end)?, end))
 }
 
 #[cfg(test)]

@@ -27,7 +27,17 @@ pub(crate) enum FailedKind {
     UnderConstruction,
 }
 
+/// Reasons of [`FailedKind::UnderConstruction`].
+pub(crate) const WRITING: &str = "writing";
+pub(crate) const COMPLETE: &str = "complete";
+
 impl FailedKind {
+    /// Whether a text is that of a piece under construction, and whether everything is in it.
+    pub(crate) fn under_construction(text: &str) -> Option<bool> {
+        let (_, reason) = text.split_once(FailedKind::UnderConstruction.word())?;
+        Some(reason.trim_start_matches(':').trim() == COMPLETE)
+    }
+
     fn word(self) -> &'static str {
         match self {
             FailedKind::Unreplayable => "unreplayable",

@@ -26,6 +26,7 @@ pub(crate) mod marker;
 pub(crate) mod names;
 mod open;
 pub(crate) mod record;
+pub(crate) mod recovery;
 mod region;
 mod ring;
 mod segment;
