@@ -64,10 +64,6 @@ pub(crate) trait Backlog {
     /// A frame that is not acknowledged; `None` if it is not published.
     fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>>;
 
-    /// The first frame, from `fsn` on, that is to be sent: frames of a transaction that nobody will
-    /// finish are not (REC-18).
-    fn skip(&self, fsn: Fsn) -> Fsn;
-
     /// Dictionary entries that exist for frames like this one.
     fn symbols(&self, fsn: Fsn) -> u64;
 

@@ -64,7 +64,6 @@ pub(super) fn create(disk: &Arc<dyn Disk>, dir: &Path, recipe: Recipe) -> DiskRe
         watermark: None,
         texts: dictionary::Texts::default(),
         generation: recipe.generation.saturating_add(1),
-        dropped: None,
         older: (Vec::new(), Fsn::FIRST),
         pending: Vec::new(),
         dense: false,

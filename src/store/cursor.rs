@@ -23,9 +23,6 @@ pub(crate) struct Cursor {
     at: usize,
     /// Where acknowledgements are recorded; nowhere in memory.
     slot: Option<Acks>,
-    /// Frames of a transaction that nobody will finish, found in the slot: never sent, and
-    /// acknowledged as soon as the frame before them is (REC-18).
-    dropped: Option<(Fsn, Fsn)>,
 }
 
 #[derive(Debug)]
@@ -36,28 +33,18 @@ struct Acks {
 
 impl Cursor {
     pub(super) fn new(ledger: Arc<Ledger>, ring: Arc<Ring>) -> Cursor {
-        Cursor { ledger, ring, segments: VecDeque::new(), at: 0, slot: None, dropped: None }
+        Cursor { ledger, ring, segments: VecDeque::new(), at: 0, slot: None }
     }
 
-    /// Reads a slot, without the frames `dropped`, first and last.
+    /// Reads a slot.
     pub(super) fn in_slot(
         ledger: Arc<Ledger>,
         ring: Arc<Ring>,
         files: Arc<Files>,
         watermark: Watermark,
-        dropped: Option<(Fsn, Fsn)>,
     ) -> Cursor {
         let slot = Some(Acks { files, watermark });
-        Cursor { slot, dropped, ..Cursor::new(ledger, ring) }
-    }
-
-    /// The first frame, from `fsn` on, that is to be sent.
-    #[inline]
-    pub(crate) fn skip(&self, fsn: Fsn) -> Fsn {
-        match self.dropped {
-            Some((first, last)) if (first..=last).contains(&fsn) => last.next(),
-            _ => fsn,
-        }
+        Cursor { slot, ..Cursor::new(ledger, ring) }
     }
 
     /// Any published frame that is not acknowledged.
@@ -95,7 +82,6 @@ impl Cursor {
     /// Everything up to `fsn` is acknowledged: says so on disk, then to whoever waits, and gives up what
     /// is no longer needed (PUB-16).
     pub(crate) fn acked(&mut self, fsn: Fsn) {
-        let fsn = self.skip(fsn.next()).back();
         if let Some(slot) = &mut self.slot
             && !slot.files.is_unrepaired()
         {

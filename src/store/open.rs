@@ -107,10 +107,6 @@ fn go_on(dir: &Path, slot: recovery::Opened, pending: Vec<recovery::Action>) -> 
         older: (older, last.first),
         dense: slot.dense,
         generation,
-        dropped: slot
-            .skipped
-            .filter(|range| range.start < range.end)
-            .map(|range| (range.start, range.end.back())),
         pending,
     })
 }

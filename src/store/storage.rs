@@ -56,8 +56,6 @@ pub(super) struct Found {
     pub(super) pending: Pending,
     /// That of the next segment (FMT-06).
     pub(super) generation: u64,
-    /// Frames that are never sent, first and last (REC-18).
-    pub(super) dropped: Option<(Fsn, Fsn)>,
 }
 
 /// A segment of the chain.
@@ -143,7 +141,7 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let ring = Arc::new(Ring::default());
     let (open, used) = chain(&found, disk, &ring, &ledger)?;
     let published = (found.next > Fsn::FIRST).then(|| found.next.back());
-    ledger.resume(published, acked(&found), used);
+    ledger.resume(published, found.acked, used);
     if config.durability != Durability::Memory && found.pending.is_empty() {
         make_durable(&files, &ring)?;
         published.into_iter().for_each(|fsn| ledger.set_durable(fsn));
@@ -165,8 +163,7 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let appender =
         Appender::in_slot(Arc::clone(&ledger), Arc::clone(&ring), segment_bytes, Arc::clone(&files), start);
     let watermark = Watermark::new(watermark, found.watermark);
-    let cursor =
-        Cursor::in_slot(Arc::clone(&ledger), Arc::clone(&ring), Arc::clone(&files), watermark, found.dropped);
+    let cursor = Cursor::in_slot(Arc::clone(&ledger), Arc::clone(&ring), Arc::clone(&files), watermark);
     let (log, mirror) = dictionary(&found.texts)?;
     let (older, first) = found.older;
     let symbols = (log, Epochs::new(older, first, mirror));
@@ -176,14 +173,6 @@ pub(super) fn assemble(found: Found, config: &SlotConfig, site: &Site, hold: Hol
     let storage =
         Storage { files, ledger: books, ring, tending, clock, interval, dense, recovered, closed: false };
     Ok(Opened { appender, cursor, ledger, symbols, storage })
-}
-
-/// What counts as acknowledged: what nobody will finish does as soon as all before it is (REC-18).
-fn acked(found: &Found) -> Option<Fsn> {
-    match found.dropped {
-        Some((first, last)) if found.acked.map_or(Fsn::FIRST, Fsn::next) >= first => Some(last),
-        _ => found.acked,
-    }
 }
 
 /// Puts the chain together: where to go on, and the bytes of all segments. It takes no new block but for

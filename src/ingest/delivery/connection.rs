@@ -120,7 +120,6 @@ impl Connection {
         if self.symbols.registered < self.symbols.wanted {
             return self.begin_symbols(now);
         }
-        self.next = backlog.skip(self.next);
         let queued = backlog.frame(self.next);
         self.caught_up = queued.is_none();
         match queued {

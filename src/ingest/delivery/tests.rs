@@ -25,8 +25,6 @@ struct Frames {
     renewal: Option<Fsn>,
     /// A frame that numbers its symbols anew.
     renumbered: Option<Fsn>,
-    /// Frames that are never sent, first and last.
-    dropped: Option<(Fsn, Fsn)>,
 }
 
 impl Backlog for Frames {
@@ -36,13 +34,6 @@ impl Backlog for Frames {
             return Some(Err(Unreadable::Damaged(crate::wire::frame::peek(b"QWP").unwrap_err())));
         }
         self.frames.get(index).copied().map(Ok)
-    }
-
-    fn skip(&self, fsn: Fsn) -> Fsn {
-        match self.dropped {
-            Some((first, last)) if (first..=last).contains(&fsn) => last.next(),
-            _ => fsn,
-        }
     }
 
     fn symbols(&self, _: Fsn) -> u64 {

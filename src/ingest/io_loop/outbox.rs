@@ -73,10 +73,6 @@ impl Backlog for Outbox {
         }
     }
 
-    fn skip(&self, fsn: Fsn) -> Fsn {
-        self.cursor.skip(fsn)
-    }
-
     fn symbols(&self, fsn: Fsn) -> u64 {
         self.symbols.len(fsn)
     }
