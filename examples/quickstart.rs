@@ -7,12 +7,14 @@
 //! ```
 
 #[path = "../tests/support/mod.rs"]
-#[allow(dead_code, reason = "the demo server is the one of the tests, which use more of it")]
 mod support;
 
 use qwp::{Batch, QueryClient, Sender, TimestampNanos};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+/// Of a column on the screen: that of a timestamp.
+const WIDTH: usize = 32;
 
 /// A table of its own, so that nothing else is touched.
 const TABLE: &str = "qwp_quickstart_trades";
@@ -73,6 +75,7 @@ fn write(conf: &str) -> qwp::Result<usize> {
 
 /// Prints the newest trades. An acknowledged row becomes visible a moment later, so this looks until
 /// all are there, for at most five seconds.
+#[expect(clippy::disallowed_methods, reason = "an example stands outside of the crate and its clock")]
 fn read(conf: &str, wanted: usize) -> qwp::Result<usize> {
     let mut client = QueryClient::from_conf(conf)?;
     let sql = format!(
@@ -95,8 +98,10 @@ fn read(conf: &str, wanted: usize) -> qwp::Result<usize> {
 }
 
 fn print(batch: &Batch) {
+    let names: Vec<&str> = batch.schema().iter().map(|(name, _)| name).collect();
+    let line = |cells: Vec<String>| println!("{}", cells.join("").trim_end());
+    line(names.iter().map(|name| format!("{name:<WIDTH$}")).collect());
     for row in batch.rows() {
-        let cells: Vec<String> = row.values().map(|value| format!("{:<30}", value.to_string())).collect();
-        println!("{}", cells.concat().trim_end());
+        line(row.values().map(|value| format!("{:<WIDTH$}", value.to_string())).collect());
     }
 }

@@ -25,7 +25,7 @@ pub enum ErrorKind {
     InvalidCall,
     /// A value or a name that QuestDB cannot take: change the value.
     InvalidValue,
-    /// Something is larger than a limit allows: a row, a name, the pending rows, a request.
+    /// Something is larger than a limit allows: a row, a symbol, the pending rows, a request.
     TooLarge,
     /// The server refused the credentials, or none could be had.
     Auth,

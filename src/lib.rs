@@ -1,4 +1,4 @@
-//! A blocking client for QWP, QuestDB's binary protocol over WebSocket.
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs, unreachable_pub)]
 #![deny(unsafe_code, unsafe_op_in_unsafe_fn)]
 
@@ -6,8 +6,12 @@ mod config;
 mod dial;
 mod env;
 mod error;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod health;
 mod ingest;
+mod query;
 #[cfg(test)]
 mod sim;
 mod store;
@@ -25,9 +29,15 @@ pub use ingest::{
     Array, ArrayValue, Code, ColumnValues, Columns, Counters, Dictionary, Health, LinkState, Masked, Row,
     Sender, SenderBuilder, ServerErrors, Texts,
 };
+pub use query::{
+    ArrayView, Batch, BatchHandler, BindValue, CancelHandle, Cells, Column, ColumnView, Cursor, Executed,
+    FromValue, OpType, Query, QueryClient, QueryClientBuilder, QueryCounters, QueryResult, RowView, Rows,
+    ServerInfo, Value,
+};
 pub use store::Fsn;
 pub use value::{
     Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampMicros,
     TimestampNanos, TimestampValue, Uuid,
 };
+pub use wire::egress::Schema;
 pub use wire::types::ColumnType;

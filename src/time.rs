@@ -64,6 +64,7 @@ impl Deadline {
     }
 
     /// The instant, if there is one.
+    #[allow(dead_code, reason = "the simulated clock goes there")]
     pub(crate) fn instant(self) -> Option<Instant> {
         self.0
     }

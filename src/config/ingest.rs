@@ -21,6 +21,7 @@ pub(crate) struct IngestConfig {
     pub(crate) auto_flush: AutoFlush,
     /// Only an explicit flush publishes, as one commit (FLUSH-12).
     pub(crate) transaction: bool,
+    #[allow(dead_code, reason = "so far only a bound of `max_buf_size`")]
     pub(crate) init_buf_size: usize,
     /// At least `init_buf_size`.
     pub(crate) max_buf_size: usize,
@@ -34,9 +35,12 @@ pub(crate) struct IngestConfig {
     pub(crate) close_flush_timeout: Duration,
     pub(crate) request_durable_ack: bool,
     /// `None`: no keepalive.
+    #[allow(dead_code, reason = "for durable acknowledgements")]
     pub(crate) durable_ack_keepalive_interval: Option<Duration>,
     pub(crate) rejections: RejectionConfig,
+    #[allow(dead_code, reason = "for error handlers")]
     pub(crate) error_inbox_capacity: usize,
+    #[allow(dead_code, reason = "for connection listeners")]
     pub(crate) connection_listener_inbox_capacity: usize,
 }
 
@@ -50,6 +54,7 @@ pub(crate) struct AutoFlush {
 
 /// Where published frames are kept.
 #[derive(Debug, Clone)]
+#[allow(dead_code, reason = "for the store on disk")]
 pub(crate) struct StoreConfig {
     /// `None`: in memory.
     pub(crate) dir: Option<PathBuf>,

@@ -11,6 +11,7 @@ mod hints;
 mod ingest;
 mod keys;
 mod parse;
+#[allow(dead_code, reason = "for the pool")]
 mod pool;
 mod query;
 mod secret;
@@ -25,14 +26,11 @@ pub use words::{Compression, ConnectMode, Durability, RejectionPolicy, Target, T
 
 pub(crate) use common::CommonConfig;
 pub(crate) use endpoints::Endpoint;
-pub(crate) use ingest::{
-    AutoFlush, ConnectStart, IngestConfig, ReconnectConfig, RejectionConfig, StoreConfig,
-};
+pub(crate) use ingest::{ConnectStart, IngestConfig, RejectionConfig};
 pub(crate) use keys::Key;
-pub(crate) use pool::{PoolConfig, PoolRange};
+pub(crate) use pool::PoolConfig;
 pub(crate) use query::{FailoverConfig, QueryConfig};
-pub(crate) use secret::{Credential, Secret, bearer, is_valid_token};
-pub(crate) use tls::{TlsConfig, TlsRoots};
+pub(crate) use tls::TlsRoots;
 
 use crate::error::{Error, ErrorKind, Result};
 use keys::Side;
@@ -168,11 +166,6 @@ impl Config {
         self.replace(Setting { key, written: key.spec().name, text });
     }
 
-    /// Sets the schema; wins over the string.
-    pub(crate) fn put_schema(&mut self, schema: Schema) {
-        self.schema = Some(schema);
-    }
-
     /// Adds the settings of a connect string. What was set by calls before or after wins over it.
     pub(crate) fn load(&mut self, text: &str) -> Result<()> {
         if self.loaded {
@@ -202,6 +195,7 @@ impl Config {
     }
 
     /// The checked settings of the facade: those of both sides, and its own.
+    #[allow(dead_code, reason = "for the pool")]
     pub(crate) fn pool(&self) -> Result<PoolConfig> {
         let values = self.values(&[Side::Common, Side::Ingest, Side::Query, Side::Pool])?;
         let config = PoolConfig::new(&values)?;
@@ -265,6 +259,7 @@ fn warn_of(decisions: &[String]) {
 }
 
 /// The body of the fuzz target for connect strings (SEC-04): any text gives settings or an error.
+#[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz_config(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(config) = Config::parse(text) else { return };

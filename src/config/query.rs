@@ -17,8 +17,10 @@ pub(crate) struct QueryConfig {
     pub(crate) failover: FailoverConfig,
     pub(crate) server_info_timeout: Duration,
     /// `Raw` or `Auto`: this version refuses `Zstd`.
+    #[allow(dead_code, reason = "both mean raw in a build that cannot decompress")]
     pub(crate) compression: Compression,
     /// 1 to 22.
+    #[allow(dead_code, reason = "no meaning in a build that cannot decompress")]
     pub(crate) compression_level: u64,
     /// Bytes that the server may send ahead; `None`: without bound.
     pub(crate) initial_credit: Option<u64>,

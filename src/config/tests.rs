@@ -6,6 +6,9 @@ mod surfaces;
 mod tls;
 mod together;
 
+use super::ingest::AutoFlush;
+use super::pool::PoolRange;
+use super::secret::Credential;
 use super::*;
 use std::time::Duration;
 

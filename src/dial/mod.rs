@@ -54,6 +54,8 @@ pub(crate) struct Connected {
     pub(crate) link: Box<dyn Link>,
     /// Index in the list of endpoints.
     pub(crate) endpoint: usize,
+    /// What happened at those that were tried before it, in order.
+    pub(crate) passed: Vec<EndpointFailure>,
 }
 
 /// A round that found nobody.
@@ -93,7 +95,7 @@ impl Dialer {
         let mut round = Round::new(&self.tracker);
         while let Some(endpoint) = round.next(&self.tracker) {
             match self.attempt(endpoint, wake, admit) {
-                Ok(link) => return Ok(Connected { link, endpoint }),
+                Ok(link) => return Ok(Connected { link, endpoint, passed: round.end().reports }),
                 Err(Failed::Interrupted) => return Err(interrupted(round)),
                 Err(Failed::Endpoint(failure, why)) => {
                     let report = self.report(endpoint, failure, why);

@@ -32,6 +32,21 @@ impl<'a> Array<'a> {
     }
 }
 
+impl Array<'_> {
+    /// Bytes of the form of the wire.
+    pub(super) fn encoded_bytes(&self) -> usize {
+        1 + 4 * self.shape.len() + size_of_val(self.values)
+    }
+
+    /// Appends the form of the wire.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        sealed::head(self.shape, out);
+        for value in self.values {
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
 fn check_shape(shape: &[usize]) -> Result<()> {
     let fault = |why: String| {
         Err(Error::new(ErrorKind::InvalidValue, "invalid array shape")
@@ -57,7 +72,7 @@ pub trait ArrayValue: sealed::Value {}
 impl<T: sealed::Value> ArrayValue for T {}
 
 mod sealed {
-    use super::{Array, Result, check_shape};
+    use super::{Array, MAX_RANK, Result, check_shape};
     use crate::error::{Error, ErrorKind};
 
     pub trait Value {
@@ -68,8 +83,8 @@ mod sealed {
     /// Elements, or rows of them.
     pub trait Nested {
         const RANK: usize;
-        /// Appends the length of each dimension, by the first element of each.
-        fn shape(&self, shape: &mut Vec<usize>);
+        /// Sets the length of each dimension, by the first element of each. They are 0 before.
+        fn shape(&self, shape: &mut [usize]);
         /// Appends the elements; `false` if it is ragged.
         fn elements(&self, shape: &[usize], out: &mut Vec<u8>) -> bool;
     }
@@ -77,7 +92,7 @@ mod sealed {
     impl Nested for f64 {
         const RANK: usize = 0;
 
-        fn shape(&self, _: &mut Vec<usize>) {}
+        fn shape(&self, _: &mut [usize]) {}
 
         fn elements(&self, _: &[usize], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(&self.to_le_bytes());
@@ -88,11 +103,11 @@ mod sealed {
     impl<T: Nested> Nested for [T] {
         const RANK: usize = T::RANK + 1;
 
-        fn shape(&self, shape: &mut Vec<usize>) {
-            shape.push(self.len());
-            match self.first() {
-                Some(first) => first.shape(shape),
-                None => shape.extend(std::iter::repeat_n(0, T::RANK)),
+        fn shape(&self, shape: &mut [usize]) {
+            let Some((length, inner)) = shape.split_first_mut() else { return };
+            *length = self.len();
+            if let Some(first) = self.first() {
+                first.shape(inner);
             }
         }
 
@@ -107,7 +122,7 @@ mod sealed {
             impl<$($p)*> Nested for $t {
                 const RANK: usize = <[T]>::RANK;
 
-                fn shape(&self, shape: &mut Vec<usize>) {
+                fn shape(&self, shape: &mut [usize]) {
                     self[..].shape(shape);
                 }
 
@@ -124,8 +139,8 @@ mod sealed {
         [T: Nested] &[T];
     }
 
-    fn head(shape: &[usize], out: &mut Vec<u8>) {
-        // `check_shape` bounds both casts.
+    #[expect(clippy::cast_possible_truncation, reason = "`check_shape` bounds both")]
+    pub(in crate::ingest) fn head(shape: &[usize], out: &mut Vec<u8>) {
         out.push(shape.len() as u8);
         for length in shape {
             out.extend_from_slice(&(*length as u32).to_le_bytes());
@@ -134,11 +149,13 @@ mod sealed {
 
     impl<T: Nested + ?Sized> Value for &T {
         fn encode(self, out: &mut Vec<u8>) -> Result<bool> {
-            let mut shape = Vec::with_capacity(T::RANK);
-            self.shape(&mut shape);
-            check_shape(&shape)?;
-            head(&shape, out);
-            if self.elements(&shape, out) {
+            // One more than there may be, so that too many are seen.
+            let mut shape = [0; MAX_RANK + 1];
+            let shape = &mut shape[..T::RANK.min(MAX_RANK + 1)];
+            self.shape(shape);
+            check_shape(shape)?;
+            head(shape, out);
+            if self.elements(shape, out) {
                 return Ok(true);
             }
             Err(Error::new(ErrorKind::InvalidValue, "ragged array")
@@ -148,10 +165,7 @@ mod sealed {
 
     impl Value for Array<'_> {
         fn encode(self, out: &mut Vec<u8>) -> Result<bool> {
-            head(self.shape, out);
-            for value in self.values {
-                out.extend_from_slice(&value.to_le_bytes());
-            }
+            self.write(out);
             Ok(true)
         }
     }

@@ -34,20 +34,25 @@ impl Bitmap {
         self.len = len;
     }
 
-    /// Appends 1 bits up to `len`.
-    pub(crate) fn extend_ones_to(&mut self, len: usize) {
-        let from = self.len;
-        self.extend_to(len);
+    /// Appends 0 bits up to `from`, then 1 bits up to `len`.
+    pub(crate) fn put_ones(&mut self, from: usize, len: usize) {
+        if len > self.words.len() * 64 {
+            self.words.resize(len.div_ceil(64), 0);
+        }
+        self.len = len;
         let mut at = from;
         while at < len {
-            let (word, low) = (at / 64, at % 64);
-            let count = (64 - low).min(len - at);
-            let ones = if count == 64 { u64::MAX } else { (1 << count) - 1 };
-            if let Some(word) = self.words.get_mut(word) {
-                *word |= ones << low;
+            let count = (64 - at % 64).min(len - at);
+            if let Some(word) = self.words.get_mut(at / 64) {
+                *word |= (u64::MAX >> (64 - count)) << (at % 64);
             }
             at += count;
         }
+    }
+
+    /// Appends 1 bits up to `len`.
+    pub(crate) fn extend_ones_to(&mut self, len: usize) {
+        self.put_ones(self.len, len);
     }
 
     /// Cuts to `len` bits.
@@ -56,7 +61,7 @@ impl Bitmap {
             return;
         }
         self.words.truncate(len.div_ceil(64));
-        if len % 64 != 0
+        if !len.is_multiple_of(64)
             && let Some(last) = self.words.last_mut()
         {
             *last &= (1 << (len % 64)) - 1;

@@ -1,11 +1,12 @@
 //! Everything that waits for a flush: tables, the symbol dictionary, and what the rows weigh.
 
-use super::column::Values;
+use super::column::{Column, Values};
 use super::interner::Interner;
 use super::lookup::{self, Lookup};
 use super::names::{self, NameOf};
 use super::table::{NameRules, Table};
 use crate::error::{Error, ErrorKind, Result};
+use crate::wire::types::ColumnType;
 use std::collections::HashMap;
 
 /// Tables without pending rows that are kept for the next batch.
@@ -27,12 +28,22 @@ pub(crate) struct Buffer {
     /// `max_buf_size`
     pub(crate) max_bytes: usize,
     hash_seed: u64,
+    /// What is left of `init_buf_size` for the columns to come.
+    first_bytes: usize,
+    /// Memory for a value that is put together; empty between two cells.
+    pub(crate) scratch: Vec<u8>,
     /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
     scales: HashMap<(String, String), u8>,
 }
 
 impl Buffer {
-    pub(crate) fn new(symbols: Interner, rules: NameRules, max_bytes: usize, hash_seed: u64) -> Buffer {
+    pub(crate) fn new(
+        symbols: Interner,
+        rules: NameRules,
+        first_bytes: usize,
+        max_bytes: usize,
+        hash_seed: u64,
+    ) -> Buffer {
         Buffer {
             tables: Vec::new(),
             by_name: Lookup::default(),
@@ -43,8 +54,29 @@ impl Buffer {
             rules,
             max_bytes,
             hash_seed,
+            first_bytes,
+            scratch: Vec::new(),
             scales: HashMap::new(),
         }
+    }
+
+    /// The place of a column of a table, which is made if there is none of that name. A new one begins
+    /// with a share of what is left of `init_buf_size` (FLUSH-17).
+    pub(crate) fn column(&mut self, table: usize, name: &str, column_type: ColumnType) -> Result<usize> {
+        const SHARES: usize = 8;
+        let Some(table) = self.tables.get_mut(table) else {
+            return Err(Error::new(ErrorKind::Bug, "a column without a table"));
+        };
+        let columns = table.columns.len();
+        let at = table.column(name, column_type, self.rules)?;
+        if table.columns.len() > columns
+            && let Some(column) = table.columns.get_mut(at)
+        {
+            let share = self.first_bytes / SHARES;
+            self.first_bytes -= share;
+            column.values.reserve(share);
+        }
+        Ok(at)
     }
 
     /// The place of a table, which is made if there is none of that name.
@@ -75,6 +107,24 @@ impl Buffer {
         self.tables.push(Table::new(name, self.hash_seed));
         self.last = self.tables.len() - 1;
         Ok(self.last)
+    }
+
+    /// The column that a row expects next, if it has this name and the row has not set it, filled up
+    /// to this row.
+    #[inline(always)]
+    pub(crate) fn next_column(&mut self, table: usize, next: usize, name: &str) -> Option<&mut Column> {
+        let table = self.tables.get_mut(table)?;
+        let column = table.columns.get_mut(next)?;
+        if !column.is(name) {
+            return None;
+        }
+        if column.covered != table.rows {
+            if column.covered > table.rows {
+                return None;
+            }
+            column.cover(table.rows);
+        }
+        Some(column)
     }
 
     /// Takes back a table that only an unfinished row brought.

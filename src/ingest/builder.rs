@@ -9,7 +9,7 @@ use super::rejections::Policies;
 use super::sender::{Sender, Settings};
 use super::shared::Shared;
 use super::table::NameRules;
-use crate::config::{Config, ConfigValue, ConnectMode, IngestConfig, Key, StoreConfig};
+use crate::config::{Config, ConfigValue, ConnectMode, IngestConfig, Key};
 use crate::dial::{Connected, Dialer, setup};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
@@ -140,7 +140,7 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
     let mut rng = env.rng();
     let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
     let interner = Interner::resume(log, rng.u64(..), Bounds::SERVER);
-    let buffer = Buffer::new(interner, rules, config.max_buf_size, rng.u64(..));
+    let buffer = Buffer::new(interner, rules, config.init_buf_size, config.max_buf_size, rng.u64(..));
     let settings = Settings {
         append_deadline: config.store.append_deadline,
         close_timeout: config.close_flush_timeout,
@@ -166,8 +166,8 @@ struct Ends {
 
 /// Opens the store, in memory or in its slot.
 fn store(config: &IngestConfig, env: &Env) -> Result<Ends> {
-    let StoreConfig { segment_bytes, total_bytes, .. } = config.store;
-    let sizes = store::Config { segment_bytes, total_bytes };
+    let sizes =
+        store::Config { segment_bytes: config.store.segment_bytes, total_bytes: config.store.total_bytes };
     let Some(root) = &config.store.dir else {
         let (appender, cursor, ledger) = store::memory(sizes)?;
         let (log, mirror) = store::symbols();

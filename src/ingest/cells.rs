@@ -2,11 +2,10 @@
 
 use super::arrays::ArrayValue;
 use super::column::Values;
+use super::parametric::Decimals;
 use super::rows::Row;
-use crate::error::{Error, ErrorKind, Result};
-use crate::value::{
-    Bytes, Date, Decimal, DecimalWidth, Geohash, Long256, Nullable, Text, Timestamp, TimestampValue, Uuid,
-};
+use crate::error::{Error, ErrorKind};
+use crate::value::{Bytes, Date, Decimal, Geohash, Long256, Nullable, Text, Timestamp, TimestampValue, Uuid};
 use crate::wire::types::ColumnType;
 use std::net::Ipv4Addr;
 
@@ -17,7 +16,7 @@ macro_rules! plain {
         #[inline]
         pub fn $setter(&mut self, name: &str, value: impl Nullable<$value>) -> &mut Self {
             match value.into_option() {
-                Some(value) => self.set(name, ColumnType::$kind, $bytes, |values| match values {
+                Some(value) => self.set(name, ColumnType::$kind, $bytes, value, |values, value| match values {
                     Values::$kind(values) => {
                         #[allow(clippy::redundant_closure_call, reason = "the conversion is a parameter")]
                         values.push(($convert)(value));
@@ -34,7 +33,7 @@ macro_rules! plain {
 
 impl Row<'_> {
     /// Sets a SYMBOL: text that repeats, of at most 1 MiB. The empty text is a value, not NULL.
-    #[inline]
+    #[inline(always)]
     pub fn symbol(&mut self, name: &str, value: impl Text) -> &mut Self {
         match value.as_text() {
             Some(text) => self.set_symbol(name, text),
@@ -96,7 +95,7 @@ impl Row<'_> {
     /// `InvalidValue` for a character beyond U+FFFF, such as an emoji.
     pub fn column_char(&mut self, name: &str, value: impl Nullable<char>) -> &mut Self {
         match value.into_option().map(|c| (c, u16::try_from(u32::from(c)))) {
-            Some((_, Ok(unit))) => self.set(name, ColumnType::Char, 2, |values| match values {
+            Some((_, Ok(unit))) => self.set(name, ColumnType::Char, 2, unit, |values, unit| match values {
                 Values::Char(values) => {
                     values.push(unit);
                     true
@@ -137,7 +136,8 @@ impl Row<'_> {
     #[inline]
     fn set_blob(&mut self, name: &str, column_type: ColumnType, value: &[u8]) {
         const OFFSET_BYTES: usize = 4;
-        self.set(name, column_type, value.len() + OFFSET_BYTES, |values| match (column_type, values) {
+        let bytes = value.len() + OFFSET_BYTES;
+        self.set(name, column_type, bytes, value, |values, value| match (column_type, values) {
             (ColumnType::Varchar, Values::Varchar(blobs)) | (ColumnType::Binary, Values::Binary(blobs))
                 if blobs.has_room(value.len()) =>
             {
@@ -158,7 +158,7 @@ impl Row<'_> {
     pub fn column_ts<T: TimestampValue>(&mut self, name: &str, value: T) -> &mut Self {
         match value.into_timestamp() {
             Ok(Some(Timestamp::Micros(value))) => {
-                self.set(name, ColumnType::Timestamp, 8, |values| match values {
+                self.set(name, ColumnType::Timestamp, 8, value, |values, value| match values {
                     Values::Timestamp(values) => {
                         values.push(value);
                         true
@@ -167,7 +167,7 @@ impl Row<'_> {
                 });
             }
             Ok(Some(Timestamp::Nanos(value))) => {
-                self.set(name, ColumnType::TimestampNanos, 8, |values| match values {
+                self.set(name, ColumnType::TimestampNanos, 8, value, |values, value| match values {
                     Values::TimestampNanos(values) => {
                         values.push(value);
                         true
@@ -194,7 +194,7 @@ impl Row<'_> {
                     .with("column", name)
                     .because("QuestDB takes it for NULL; write None"),
             ),
-            Some(address) => self.set(name, ColumnType::Ipv4, 4, |values| match values {
+            Some(address) => self.set(name, ColumnType::Ipv4, 4, address, |values, address| match values {
                 Values::Ipv4(values) => {
                     values.push(address);
                     true
@@ -216,20 +216,9 @@ impl Row<'_> {
             self.set_null(name, ColumnType::Geohash);
             return self;
         };
-        self.set_checked(name, ColumnType::Geohash, 8, &|_, values| {
-            let Values::Geohash(geohashes) = values else { return Ok(false) };
-            match geohashes.precision {
-                Some(precision) if precision != value.precision() => {
-                    Err(Error::new(ErrorKind::InvalidValue, "geohash of another precision")
-                        .with("bits", value.precision())
-                        .because(format!("the column has {precision} bits between two flushes")))
-                }
-                _ => {
-                    geohashes.precision = Some(value.precision());
-                    geohashes.bits.push(value.bits());
-                    Ok(true)
-                }
-            }
+        self.set_checked(name, ColumnType::Geohash, 8, &|_, values| match values {
+            Values::Geohash(geohashes) => geohashes.push(value).map(|()| true),
+            _ => Ok(false),
         });
         self
     }
@@ -249,21 +238,9 @@ impl Row<'_> {
             self.set_null(name, ColumnType::Decimal256);
             return self;
         };
-        let column_type = match value.width() {
-            Some(DecimalWidth::W64) => ColumnType::Decimal64,
-            Some(DecimalWidth::W128) => ColumnType::Decimal128,
-            _ => ColumnType::Decimal256,
-        };
-        self.set_checked(name, column_type, 32, &|settled, values| {
-            let Values::Decimal(decimals) = values else { return Ok(false) };
-            if value.width().is_some_and(|width| width != decimals.width) {
-                return Ok(false);
-            }
-            let scale = decimals.scale.or(settled.scale).unwrap_or(value.scale());
-            let fitted = fit(value, scale, decimals.width)?;
-            decimals.scale = Some(scale);
-            decimals.unscaled.push(fitted.unscaled());
-            Ok(true)
+        self.set_checked(name, Decimals::column_type(value), 32, &|settled, values| match values {
+            Values::Decimal(decimals) => decimals.push(settled.scale, value),
+            _ => Ok(false),
         });
         self
     }
@@ -277,42 +254,19 @@ impl Row<'_> {
     /// `InvalidValue` for a ragged array, for more dimensions or longer ones than LIM-08 allows, and
     /// for a rank other than that of the batch's first value.
     pub fn column_f64_array(&mut self, name: &str, value: impl ArrayValue) -> &mut Self {
-        let mut encoded = Vec::new();
+        let mut encoded = std::mem::take(&mut self.sender.buffer.scratch);
         match value.encode(&mut encoded) {
             Ok(false) => self.set_null(name, ColumnType::DoubleArray),
             Ok(true) => {
-                let rank = encoded.first().copied().unwrap_or(0);
-                self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| {
-                    let Values::Array(arrays) = values else { return Ok(false) };
-                    match arrays.rank {
-                        Some(known) if known != rank => {
-                            Err(Error::new(ErrorKind::InvalidValue, "array of another rank")
-                                .with("dimensions", rank)
-                                .because(format!("the column has {known} between two flushes")))
-                        }
-                        _ if !arrays.encoded.has_room(encoded.len()) => Ok(false),
-                        _ => {
-                            arrays.rank = Some(rank);
-                            arrays.encoded.push(&encoded);
-                            Ok(true)
-                        }
-                    }
+                self.set_checked(name, ColumnType::DoubleArray, encoded.len(), &|_, values| match values {
+                    Values::Array(arrays) => arrays.push(&encoded),
+                    _ => Ok(false),
                 });
             }
             Err(e) => self.fail(e.with("column", name)),
         }
+        encoded.clear();
+        self.sender.buffer.scratch = encoded;
         self
     }
-}
-
-/// The value at the column's scale and width, exactly.
-fn fit(value: Decimal, scale: u8, width: DecimalWidth) -> Result<Decimal> {
-    if value.scale() > scale {
-        return Err(Error::new(ErrorKind::InvalidValue, "too many digits after the point")
-            .with("scale", value.scale())
-            .because(format!(
-                "the column has scale {scale} for this sender's life; declare a larger one with decimal_scale before its first value"
-            )));
-    }
-    value.rescale(scale)?.with_width(width)
 }

@@ -5,6 +5,7 @@
 
 use super::bitmap::Bitmap;
 use super::names::Key;
+use super::parametric::{Arrays, Blobs, Decimals, Geohashes};
 use super::symbols::Symbols;
 use crate::value::DecimalWidth;
 use crate::wire::types::ColumnType;
@@ -20,7 +21,12 @@ pub(crate) struct Column {
     pub(crate) nulls: Bitmap,
     /// Finished and unfinished rows that said NULL by name.
     named_nulls: usize,
+    /// The row of this batch that named the column first, or [`EARLIER_BATCH`].
+    brought_by: usize,
 }
+
+/// No row: the column was there before this batch.
+const EARLIER_BATCH: usize = usize::MAX;
 
 /// The values of the rows that are not NULL, packed. BOOLEAN, BYTE, SHORT and CHAR know no NULL:
 /// they have one value a row.
@@ -58,76 +64,6 @@ impl Validity<'_> {
     pub(crate) fn get(self, row: usize) -> bool {
         self.0.get(row / 8).is_some_and(|byte| byte >> (row % 8) & 1 == 1)
     }
-}
-
-/// Bytes of different length: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
-#[derive(Debug)]
-pub(crate) struct Blobs {
-    pub(crate) offsets: Vec<u32>,
-    pub(crate) bytes: Vec<u8>,
-}
-
-impl Default for Blobs {
-    fn default() -> Blobs {
-        Blobs { offsets: vec![0], bytes: Vec::new() }
-    }
-}
-
-impl Blobs {
-    /// Whether all bytes together stay within what an offset can say.
-    #[inline]
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.bytes.len().checked_add(bytes).is_some_and(|all| u32::try_from(all).is_ok())
-    }
-
-    /// Appends a value that there [is room](Blobs::has_room) for.
-    #[inline]
-    pub(crate) fn push(&mut self, value: &[u8]) {
-        self.bytes.extend_from_slice(value);
-        self.seal();
-    }
-
-    /// Ends the value whose bytes were appended.
-    #[inline]
-    pub(crate) fn seal(&mut self) {
-        self.offsets.push(self.bytes.len() as u32);
-    }
-
-    fn truncate(&mut self, count: usize) {
-        self.offsets.truncate(count + 1);
-        self.bytes.truncate(self.offsets.last().map_or(0, |end| *end as usize));
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-}
-
-/// Geohashes of one precision.
-#[derive(Debug, Default)]
-pub(crate) struct Geohashes {
-    /// Set by the first value of a batch.
-    pub(crate) precision: Option<u8>,
-    pub(crate) bits: Vec<u64>,
-}
-
-/// Decimals of one scale.
-#[derive(Debug)]
-pub(crate) struct Decimals {
-    pub(crate) width: DecimalWidth,
-    /// Set by the first value, or declared; stays for the sender's life (FLUSH-22).
-    pub(crate) scale: Option<u8>,
-    /// Whether a finished row or a declaration stands behind the scale.
-    pub(crate) scale_is_settled: bool,
-    pub(crate) unscaled: Vec<[u64; 4]>,
-}
-
-/// Arrays of one rank, in the form of the wire.
-#[derive(Debug, Default)]
-pub(crate) struct Arrays {
-    /// Set by the first value of a batch.
-    pub(crate) rank: Option<u8>,
-    pub(crate) encoded: Blobs,
 }
 
 impl Values {
@@ -232,6 +168,33 @@ impl Values {
         }
     }
 
+    /// Makes room for values of so many bytes together, if memory allows.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        fn room<T>(values: &mut Vec<T>, bytes: usize) {
+            // Without the room the vector grows as it is filled.
+            let _ = values.try_reserve_exact(bytes / size_of::<T>());
+        }
+        match self {
+            Values::Boolean(_) => {}
+            Values::Byte(values) => room(values, bytes),
+            Values::Short(values) => room(values, bytes),
+            Values::Char(values) => room(values, bytes),
+            Values::Int(values) => room(values, bytes),
+            Values::Long(values) | Values::Timestamp(values) => room(values, bytes),
+            Values::TimestampNanos(values) | Values::Date(values) => room(values, bytes),
+            Values::Float(values) => room(values, bytes),
+            Values::Double(values) => room(values, bytes),
+            Values::Symbol(symbols) => room(&mut symbols.ids, bytes),
+            Values::Uuid(values) => room(values, bytes),
+            Values::Long256(values) => room(values, bytes),
+            Values::Geohash(geohashes) => room(&mut geohashes.bits, bytes),
+            Values::Varchar(blobs) | Values::Binary(blobs) => room(&mut blobs.bytes, bytes),
+            Values::Decimal(decimals) => room(&mut decimals.unscaled, bytes),
+            Values::Array(arrays) => room(&mut arrays.encoded.bytes, bytes),
+            Values::Ipv4(values) => room(values, bytes),
+        }
+    }
+
     /// Keeps the first `count` values.
     fn truncate(&mut self, count: usize) {
         match self {
@@ -272,8 +235,14 @@ impl Values {
 }
 
 impl Column {
-    pub(crate) fn new(name: &str, values: Values) -> Column {
-        Column { key: Key::new(name), values, covered: 0, nulls: Bitmap::default(), named_nulls: 0 }
+    pub(crate) fn new(name: &str, values: Values, brought_by: usize) -> Column {
+        let nulls = Bitmap::default();
+        Column { key: Key::new(name), values, covered: 0, nulls, named_nulls: 0, brought_by }
+    }
+
+    /// Whether row `row`, the unfinished one, was the first to name it.
+    pub(crate) fn is_brought_by(&self, row: usize) -> bool {
+        self.brought_by == row
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -300,11 +269,11 @@ impl Column {
     }
 
     /// Makes the rows from the last one set up to `rows` NULL.
+    #[inline(never)]
     pub(crate) fn cover(&mut self, rows: usize) {
         if self.covered < rows {
             if !self.values.fill(rows) {
-                self.nulls.extend_to(self.covered);
-                self.nulls.extend_ones_to(rows);
+                self.nulls.put_ones(self.covered, rows);
             }
             self.covered = rows;
         }
@@ -350,7 +319,9 @@ impl Column {
 
     /// Values that stand before row `row`. Rows that were not covered yet have none.
     pub(crate) fn values_before(&self, row: usize) -> usize {
-        let row = row.min(self.covered);
+        if row >= self.covered {
+            return self.values.count();
+        }
         row - self.nulls.ones_before(row)
     }
 
@@ -360,5 +331,6 @@ impl Column {
         self.nulls.clear();
         self.covered = 0;
         self.named_nulls = 0;
+        self.brought_by = EARLIER_BATCH;
     }
 }

@@ -3,10 +3,9 @@
 use super::column::{Column, Validity, Values};
 use super::interner::Interner;
 use super::sender::Sender;
-use super::texts::{Code, Dictionary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Fsn;
-use crate::value::{Date, Timestamp, TimestampMicros, TimestampNanos, Uuid};
+use crate::value::{Timestamp, TimestampMicros, TimestampNanos};
 use crate::wire::types::ColumnType;
 
 /// Values of a column of which some are NULL: row `i` has `values[i]` where bit `i` of the validity
@@ -65,6 +64,9 @@ mod sealed {
 /// [`at_nanos`](Columns::at_nanos), [`at_micros`](Columns::at_micros) or [`at_now`](Columns::at_now)
 /// checks it as a whole, adds it behind the pending rows, and flushes.
 ///
+/// The batch borrows the values until its end, so those made on the way (`&vec![..]`) have to be put
+/// into a variable first.
+///
 /// ```
 /// # fn f(sender: &mut qwp::Sender) -> qwp::Result<()> {
 /// let (codes, names) = ([0_u8, 1, 0], ["ETH-USD", "BTC-USD"]);
@@ -86,212 +88,19 @@ type Append<'a> = dyn Fn(&mut Values, &mut Interner) -> Result<bool> + 'a;
 
 /// A column as it was given.
 pub(super) struct Staged<'a> {
-    name: &'a str,
-    column_type: ColumnType,
-    rows: usize,
-    validity: Option<&'a [u8]>,
+    pub(super) name: &'a str,
+    pub(super) column_type: ColumnType,
+    pub(super) rows: usize,
+    pub(super) validity: Option<&'a [u8]>,
     /// Bytes that it takes, about.
-    bytes: usize,
+    pub(super) bytes: usize,
     /// Appends the values of the rows that have one, or says that the column is of another type.
-    append: Box<Append<'a>>,
-}
-
-macro_rules! plain_columns {
-    ($($(#[$doc:meta])* $setter:ident: $value:ty => $kind:ident, $convert:expr;)*) => {$(
-        $(#[$doc])*
-        pub fn $setter(&mut self, name: &'a str, values: impl ColumnValues<'a, $value>) -> &mut Self {
-            let (values, validity) = values.parts();
-            self.stage(name, ColumnType::$kind, values, validity, move |column, row_values| match column {
-                Values::$kind(column) => {
-                    match row_values {
-                        None => column.extend(values.iter().map($convert)),
-                        Some(valid) => column.extend(valid.iter(values).map($convert)),
-                    }
-                    true
-                }
-                _ => false,
-            })
-        }
-    )*};
-}
-
-/// A type without NULL takes a value for every row, 0 for NULL.
-macro_rules! dense_columns {
-    ($($(#[$doc:meta])* $setter:ident: $value:ty => $kind:ident;)*) => {$(
-        $(#[$doc])*
-        pub fn $setter(&mut self, name: &'a str, values: impl ColumnValues<'a, $value>) -> &mut Self {
-            let (values, validity) = values.parts();
-            self.stage(name, ColumnType::$kind, values, validity, move |column, row_values| match column {
-                Values::$kind(column) => {
-                    match row_values {
-                        None => column.extend(values),
-                        Some(valid) => column.extend(valid.or_default(values)),
-                    }
-                    true
-                }
-                _ => false,
-            })
-        }
-    )*};
+    pub(super) append: Box<Append<'a>>,
 }
 
 impl<'a> Columns<'a> {
     pub(crate) fn start(sender: &'a mut Sender, table: &'a str) -> Columns<'a> {
         Columns { sender, table, staged: Vec::new() }
-    }
-
-    plain_columns! {
-        /// Adds an INT column. The minimum of the type reads back as NULL.
-        column_i32: i32 => Int, |value| *value;
-        /// Adds a LONG column. The minimum of the type reads back as NULL.
-        column_i64: i64 => Long, |value| *value;
-        /// Adds a FLOAT column. Any NaN reads back as NULL.
-        column_f32: f32 => Float, |value| *value;
-        /// Adds a DOUBLE column. Any NaN reads back as NULL.
-        column_f64: f64 => Double, |value| *value;
-        /// Adds a DATE column.
-        column_date: Date => Date, |value: &Date| value.as_i64();
-        /// Adds a TIMESTAMP column: microseconds. Not the designated one.
-        column_ts_micros: i64 => Timestamp, |value| *value;
-        /// Adds a TIMESTAMP_NS column: nanoseconds. Not the designated one.
-        column_ts_nanos: i64 => TimestampNanos, |value| *value;
-        /// Adds a UUID column.
-        column_uuid: Uuid => Uuid, |value: &Uuid| [value.low(), value.high()];
-    }
-
-    dense_columns! {
-        /// Adds a BYTE column. The type has no NULL: it is stored as 0.
-        column_i8: i8 => Byte;
-        /// Adds a SHORT column. The type has no NULL: it is stored as 0.
-        column_i16: i16 => Short;
-    }
-
-    /// Adds a BOOLEAN column. The type has no NULL: it is stored as false.
-    pub fn column_bool(&mut self, name: &'a str, values: impl ColumnValues<'a, bool>) -> &mut Self {
-        let (values, validity) = values.parts();
-        self.stage(name, ColumnType::Boolean, values, validity, move |column, valid| match column {
-            Values::Boolean(bits) => {
-                for (row, value) in values.iter().enumerate() {
-                    bits.push(*value && valid.is_none_or(|valid| valid.0.get(row)));
-                }
-                true
-            }
-            _ => false,
-        })
-    }
-
-    /// Adds a column of unsigned integers as LONG.
-    ///
-    /// # Errors (at the end of the batch)
-    ///
-    /// `InvalidValue` for a value above the maximum of `i64`.
-    pub fn column_u64(&mut self, name: &'a str, values: impl ColumnValues<'a, u64>) -> &mut Self {
-        let (values, validity) = values.parts();
-        self.stage_checked(name, ColumnType::Long, values, validity, move |column, _, valid| {
-            let Values::Long(column) = column else { return Ok(false) };
-            for (row, value) in values.iter().enumerate() {
-                if valid.is_none_or(|valid| valid.get(row)) {
-                    column.push(i64::try_from(*value).map_err(|_| too_large_at(row, *value))?);
-                }
-            }
-            Ok(true)
-        })
-    }
-
-    /// Adds an IPv4 column.
-    ///
-    /// # Errors (at the end of the batch)
-    ///
-    /// `InvalidValue` for `0.0.0.0`, which QuestDB cannot tell from NULL.
-    pub fn column_ipv4(
-        &mut self,
-        name: &'a str,
-        values: impl ColumnValues<'a, std::net::Ipv4Addr>,
-    ) -> &mut Self {
-        let (values, validity) = values.parts();
-        self.stage_checked(name, ColumnType::Ipv4, values, validity, move |column, _, valid| {
-            let Values::Ipv4(column) = column else { return Ok(false) };
-            for (row, value) in values.iter().enumerate() {
-                if valid.is_none_or(|valid| valid.get(row)) {
-                    if value.is_unspecified() {
-                        return Err(at_row(row, "address 0.0.0.0", "QuestDB takes it for NULL"));
-                    }
-                    column.push(u32::from(*value));
-                }
-            }
-            Ok(true)
-        })
-    }
-
-    /// Adds a SYMBOL column: a code for each row into a dictionary of texts. Texts that no row uses
-    /// are not sent.
-    ///
-    /// # Errors (at the end of the batch)
-    ///
-    /// `InvalidValue` for a code outside of the dictionary or a text that is not UTF-8;
-    /// `DictionaryFull` and `TooLarge` as for [`Row::symbol`](crate::Row::symbol).
-    pub fn symbol<C: Code + 'a>(
-        &mut self,
-        name: &'a str,
-        codes: impl ColumnValues<'a, C>,
-        dictionary: impl Dictionary<'a>,
-    ) -> &mut Self {
-        let (codes, validity) = codes.parts();
-        let texts = dictionary.texts();
-        self.stage_checked(name, ColumnType::Symbol, codes, validity, move |column, interner, valid| {
-            let Values::Symbol(symbols) = column else { return Ok(false) };
-            let texts = texts.as_ref().map_err(Clone::clone)?;
-            // The id of each text, once a row has used it.
-            let mut ids = vec![u32::MAX; texts.len()];
-            symbols.ids.reserve(codes.len());
-            for (row, code) in codes.iter().enumerate() {
-                if valid.is_some_and(|valid| !valid.get(row)) {
-                    continue;
-                }
-                let code = code.index();
-                let Some(id) = code.and_then(|code| ids.get_mut(code)) else {
-                    return Err(at_row(row, "symbol code outside of the dictionary", "codes count from 0"));
-                };
-                if *id == u32::MAX {
-                    let text = code.map_or(Ok(""), |code| texts.text(code))?;
-                    *id = interner.id(text)?;
-                }
-                symbols.ids.push(*id);
-            }
-            Ok(true)
-        })
-    }
-
-    /// Adds a VARCHAR column.
-    ///
-    /// # Errors (at the end of the batch)
-    ///
-    /// `InvalidValue` for a text that is not UTF-8, or offsets that are none.
-    pub fn column_str(&mut self, name: &'a str, values: impl Dictionary<'a>) -> &mut Self {
-        let (texts, validity) = (values.texts(), values.validity());
-        let rows = texts.as_ref().map_or(0, |texts| texts.len());
-        let bytes = texts.as_ref().map_or(0, |texts| texts.bytes());
-        let append = move |column: &mut Values, _: &mut Interner| {
-            let Values::Varchar(blobs) = column else { return Ok(false) };
-            let texts = texts.as_ref().map_err(Clone::clone)?;
-            for row in 0..texts.len() {
-                if validity.is_none_or(|bits| Validity(bits).get(row)) {
-                    let text = texts.text(row)?;
-                    if !blobs.has_room(text.len()) {
-                        return Err(at_row(
-                            row,
-                            "column is full",
-                            "it holds at most 4 GiB between two flushes",
-                        ));
-                    }
-                    blobs.push(text.as_bytes());
-                }
-            }
-            Ok(true)
-        };
-        let append = Box::new(append);
-        self.staged.push(Staged { name, column_type: ColumnType::Varchar, rows, validity, bytes, append });
-        self
     }
 
     /// Ends the batch with a designated timestamp in nanoseconds for each row, and flushes.
@@ -325,6 +134,7 @@ impl<'a> Columns<'a> {
     ///
     /// Those of [`at_nanos`](Columns::at_nanos); `InvalidCall` for a batch without columns.
     pub fn at_now(&mut self) -> Result<Option<Fsn>> {
+        self.sender.check_usable()?;
         match self.staged.first().map(|column| column.rows) {
             Some(rows) => self.end(rows, None),
             None => Err(Error::new(ErrorKind::InvalidCall, "empty batch").because("add a column first")),
@@ -344,20 +154,7 @@ impl<'a> Columns<'a> {
         self.sender.add_columns(self.table, &staged, rows, times)
     }
 
-    fn stage<T>(
-        &mut self,
-        name: &'a str,
-        column_type: ColumnType,
-        values: &'a [T],
-        validity: Option<&'a [u8]>,
-        append: impl Fn(&mut Values, Option<Valid<'a>>) -> bool + 'a,
-    ) -> &mut Self {
-        self.stage_checked(name, column_type, values, validity, move |column, _, valid| {
-            Ok(append(column, valid.map(Valid)))
-        })
-    }
-
-    fn stage_checked<T>(
+    pub(super) fn stage_checked<T>(
         &mut self,
         name: &'a str,
         column_type: ColumnType,
@@ -369,7 +166,19 @@ impl<'a> Columns<'a> {
             append(column, interner, validity.map(Validity))
         });
         let (rows, bytes) = (values.len(), size_of_val(values));
-        self.staged.push(Staged { name, column_type, rows, validity, bytes, append });
+        self.add(Staged { name, column_type, rows, validity, bytes, append })
+    }
+
+    pub(super) fn add(&mut self, column: Staged<'a>) -> &mut Self {
+        self.staged.push(column);
+        self
+    }
+
+    /// The last column takes that many bytes more than its values are in memory.
+    pub(super) fn weighs(&mut self, bytes: usize) -> &mut Self {
+        if let Some(column) = self.staged.last_mut() {
+            column.bytes += bytes;
+        }
         self
     }
 }
@@ -381,20 +190,6 @@ impl std::fmt::Debug for Columns<'_> {
             .field("table", &self.table)
             .field("columns", &columns)
             .finish_non_exhaustive()
-    }
-}
-
-/// Which rows have a value.
-#[derive(Clone, Copy)]
-struct Valid<'a>(Validity<'a>);
-
-impl<'a> Valid<'a> {
-    fn iter<T>(self, values: &'a [T]) -> impl Iterator<Item = &'a T> {
-        values.iter().enumerate().filter(move |(row, _)| self.0.get(*row)).map(|(_, value)| value)
-    }
-
-    fn or_default<T: Copy + Default>(self, values: &'a [T]) -> impl Iterator<Item = T> {
-        values.iter().enumerate().map(move |(row, value)| if self.0.get(row) { *value } else { T::default() })
     }
 }
 
@@ -416,7 +211,6 @@ impl Sender {
         let tables = self.buffer.tables.len();
         let symbols = self.buffer.symbols.len();
         let number = self.buffer.table(table)?;
-        let columns = self.buffer.tables.get(number).map_or(0, |table| table.columns.len());
         let added = self
             .check_rows(number, rows, weight)
             .and_then(|()| staged.iter().try_for_each(|column| self.add_column(number, column)))
@@ -426,7 +220,7 @@ impl Sender {
             });
         if let Err(e) = added {
             if let Some(table) = self.buffer.tables.get_mut(number) {
-                table.take_back(columns);
+                table.take_back();
             }
             self.buffer.take_back_tables(tables);
             if self.buffer.symbols.len() > symbols {
@@ -439,11 +233,11 @@ impl Sender {
 
     fn add_column(&mut self, table: usize, staged: &Staged<'_>) -> Result<()> {
         let buffer = &mut self.buffer;
-        let rules = buffer.rules;
+        let settled = buffer.tables.get(table).and_then(|table| buffer.scale(table.name(), staged.name));
+        let number = buffer.column(table, staged.name, staged.column_type)?;
         let Some(table) = buffer.tables.get_mut(table) else {
             return Err(Error::new(ErrorKind::Bug, "a batch without a table"));
         };
-        let number = table.column(staged.name, staged.column_type, rules)?;
         let rows = table.rows;
         let here = |e: Error| e.with("column", staged.name);
         let Some(column) = table.columns.get_mut(number) else {
@@ -453,6 +247,13 @@ impl Sender {
             return Err(here(Error::new(ErrorKind::InvalidCall, "column given twice in a batch")));
         }
         column.cover(rows);
+        if let Values::Decimal(decimals) = &mut column.values
+            && decimals.scale.is_none()
+            && let Some(scale) = settled
+        {
+            decimals.scale = Some(scale);
+            decimals.scale_is_settled = true;
+        }
         let appended = (staged.append)(&mut column.values, &mut buffer.symbols);
         // Before anything else, so that whatever was appended can be taken back.
         column.append_rows(staged.rows, staged.validity.map(Validity));
@@ -490,6 +291,9 @@ fn check_times(times: &[i64], nanos: bool) -> Result<()> {
         true => Timestamp::from(TimestampNanos::new(value)),
         false => Timestamp::from(TimestampMicros::new(value)),
     };
+    if Timestamp::are_surely_designated(times, nanos) {
+        return Ok(());
+    }
     match times.iter().enumerate().find(|(_, value)| time(**value).check_designated().is_err()) {
         None => Ok(()),
         Some((row, value)) => time(*value).check_designated().map_err(|e| e.with("row", row)),
@@ -505,12 +309,4 @@ fn wrong_type(column: &Column, wanted: ColumnType) -> Error {
 #[cold]
 pub(super) fn at_row(row: usize, what: &'static str, why: &'static str) -> Error {
     Error::new(ErrorKind::InvalidValue, what).with("row", row).because(why)
-}
-
-#[cold]
-fn too_large_at(row: usize, value: u64) -> Error {
-    Error::new(ErrorKind::InvalidValue, "integer too large")
-        .with("row", row)
-        .with("value", value)
-        .because("a LONG holds at most 9223372036854775807")
 }

@@ -28,6 +28,8 @@ const FRAME_HEAD_BYTES: usize = frame::HEADER_BYTES + 2 * varint::MAX_BYTES;
 pub(crate) struct Plan {
     parts: Vec<Part>,
     pub(crate) frames: Vec<Frame>,
+    /// The most bytes that each of them can take.
+    pub(crate) bounds: Vec<usize>,
     /// The frames of each commit group.
     pub(crate) groups: Vec<Range<usize>>,
     /// Whether each frame carries all symbols that it uses (REC-13).
@@ -104,6 +106,8 @@ impl Plan {
         }
         self.close_frame(draft);
         self.close_group(first_frame);
+        self.bounds.clear();
+        self.bounds.extend(self.frames.iter().map(|frame| frame.bytes_max));
     }
 
     fn close_frame(&mut self, draft: Draft) -> Draft {
@@ -150,6 +154,17 @@ impl Plan {
                 }
             }
         }
+    }
+
+    /// The tables of a group's frames, some more than once.
+    pub(crate) fn tables<'a>(
+        &'a self,
+        group: Range<usize>,
+        buffer: &'a Buffer,
+    ) -> impl Iterator<Item = &'a str> + Clone {
+        let frames = self.frames.get(group).unwrap_or_default().iter();
+        let parts = frames.flat_map(|frame| self.parts.get(frame.parts.clone()).unwrap_or_default());
+        parts.filter_map(|part| buffer.tables.get(part.table).map(Table::name))
     }
 
     /// How many dictionary entries the frames of a group make known.
@@ -335,7 +350,7 @@ fn weigh(buffer: &Buffer, table: &Table, rows: Range<usize>, symbols: u32) -> We
     for column in sent(table, &rows) {
         columns += 1;
         names += column.name().len();
-        bytes += column_bytes(column, &rows, &mut symbols_end);
+        bytes += column_bytes(column, &rows, buffer.symbols.len(), &mut symbols_end);
     }
     bytes += wire::timestamps_max_len(rows.len(), rows.len());
     bytes += block::head_max_len(table.name().len(), columns, names);
@@ -343,8 +358,9 @@ fn weigh(buffer: &Buffer, table: &Table, rows: Range<usize>, symbols: u32) -> We
     Weight { bytes, symbols_end }
 }
 
-/// The most bytes of a column's data. Raises `symbols_end` to what its ids need.
-fn column_bytes(column: &Column, rows: &Range<usize>, symbols_end: &mut u32) -> usize {
+/// The most bytes of a column's data. Raises `symbols_end` to what its ids need; all of them are below
+/// `symbols_all`, so that they need not be looked at once it is reached.
+fn column_bytes(column: &Column, rows: &Range<usize>, symbols_all: u32, symbols_end: &mut u32) -> usize {
     let at = column.values_before(rows.start)..column.values_before(rows.end);
     let (row_count, count) = (rows.len(), at.len());
     let span = |offsets: &[u32]| match (offsets.get(at.start), offsets.get(at.end)) {
@@ -361,6 +377,9 @@ fn column_bytes(column: &Column, rows: &Range<usize>, symbols_end: &mut u32) -> 
         Values::Uuid(_) => fixed(16),
         Values::Long256(_) => fixed(32),
         Values::Symbol(symbols) => {
+            if *symbols_end == symbols_all {
+                return wire::symbols_max_len(row_count, count, symbols_all);
+            }
             let ids = symbols.ids.get(at).unwrap_or_default();
             let largest = ids.iter().fold(0, |largest, id| largest.max(*id));
             if !ids.is_empty() {

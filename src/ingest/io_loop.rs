@@ -258,7 +258,7 @@ impl IoLoop {
     }
 
     fn adopt(&mut self, connected: Connected) {
-        let Connected { link, endpoint } = connected;
+        let Connected { link, endpoint, passed: _ } = connected;
         let name = self.dialer.endpoint(endpoint).to_string();
         log::info!("connected to {name}");
         self.shared.connected(&name, link.upgrade().max_batch_bytes, &*self.clock);

@@ -3,6 +3,11 @@
 //! Open addressing over 8-byte slots; the texts stay with their owner. What came last can be taken
 //! back: with linear probing, emptying the newest slot breaks no other probe.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "hashes are cut to slots and words; numbers are dense and below 2^32"
+)]
+
 /// A slot: the upper half of the hash, and the number plus one. 0 is empty.
 type Slot = u64;
 

@@ -82,9 +82,10 @@ pub(crate) fn fold(c: char) -> char {
 }
 
 /// A short text as two words that, with its length, tell it from every other one of up to 16 bytes.
+/// The second word of a text of less than 8 bytes is its length.
 ///
 /// The loads overlap, so that no byte is left out and none is read behind the end.
-#[inline]
+#[inline(always)]
 pub(crate) fn words(text: &[u8]) -> Option<(u64, u64)> {
     let len = text.len();
     let first8 = text.first_chunk::<8>();
@@ -94,28 +95,29 @@ pub(crate) fn words(text: &[u8]) -> Option<(u64, u64)> {
     }
     if let (Some(first), Some(last)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
         let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
-        return Some((u64::from(first) | u64::from(last) << 32, 0));
+        return Some((u64::from(first) | u64::from(last) << 32, len as u64));
     }
-    match *text {
-        [] => Some((0, 0)),
-        [a] => Some((u64::from(a), 0)),
-        [a, b] => Some((u64::from(a) | u64::from(b) << 8, 0)),
-        [a, b, c] => Some((u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16, 0)),
-        _ => None,
-    }
+    let word = match *text {
+        [a, b, c] => u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16,
+        [a, b] => u64::from(a) | u64::from(b) << 8,
+        [a] => u64::from(a),
+        _ => 0,
+    };
+    Some((word, len as u64))
 }
 
 /// A name that is compared with the same one row after row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     len: usize,
+    /// [`words`] of the name, or [`NO_WORDS`].
     words: (u64, u64),
     name: Box<str>,
 }
 
 impl Key {
     pub(crate) fn new(name: &str) -> Key {
-        Key { len: name.len(), words: words(name.as_bytes()).unwrap_or_default(), name: name.into() }
+        Key { len: name.len(), words: words(name.as_bytes()).unwrap_or(NO_WORDS), name: name.into() }
     }
 
     /// The name in its first spelling.
@@ -123,16 +125,21 @@ impl Key {
         &self.name
     }
 
-    /// Whether `name` is this one, to the letter.
+    /// Whether `name` is this one, to the letter. Folds to few comparisons for a literal.
     #[inline(always)]
     pub(crate) fn is(&self, name: &str) -> bool {
-        self.len == name.len()
-            && match words(name.as_bytes()) {
-                Some(words) => words == self.words,
-                None => *self.name == *name,
-            }
+        match words(name.as_bytes()) {
+            // The words of a short name say its length, and a key of another length has none of them:
+            // the upper bytes of its second word are text, and names have no NUL.
+            Some(words) if name.len() < 8 => words == self.words,
+            Some(words) => self.len == name.len() && words == self.words,
+            None => *self.name == *name,
+        }
     }
 }
+
+/// Of a key that is too long for [`words`]; no short name has them.
+const NO_WORDS: (u64, u64) = (u64::MAX, u64::MAX);
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,17 @@
 use super::buffer::Buffer;
 use super::column::{Column, Values};
 use super::sender::Sender;
+use super::symbols::ID_BYTES;
 use super::table::Table;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Timestamp, TimestampValue};
 use crate::wire::types::ColumnType;
+
+/// A place where no column is.
+const NOWHERE: usize = usize::MAX;
+
+/// A column in the schema of a block takes at most this much.
+const COLUMN_HEAD_BYTES: usize = 130;
 
 /// Bytes of a designated timestamp.
 const TIME_BYTES: usize = 8;
@@ -29,7 +36,7 @@ const TIME_BYTES: usize = 8;
 pub struct Row<'a> {
     pub(super) sender: &'a mut Sender,
     table: usize,
-    /// Where the next column is expected.
+    /// Where the next column is expected: nowhere after an error or the end.
     next: usize,
     /// What the cells weigh. 0 as long as none is set.
     bytes: usize,
@@ -43,7 +50,6 @@ pub struct Row<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Before {
     tables: usize,
-    columns: usize,
     symbols: u32,
 }
 
@@ -56,9 +62,8 @@ impl<'a> Row<'a> {
             Ok(table) => (table, None),
             Err(e) => (usize::MAX, Some(e)),
         };
-        let columns = sender.buffer.tables.get(table).map_or(0, |table| table.columns.len());
-        let before = Before { tables, columns, symbols };
-        Row { sender, table, next: 0, bytes: 0, before, error, open: true }
+        let next = if error.is_some() { NOWHERE } else { 0 };
+        Row { sender, table, next, bytes: 0, before: Before { tables, symbols }, error, open: true }
     }
 
     /// Ends the row at its designated time: a `TimestampNanos`, a `TimestampMicros`, a `SystemTime`,
@@ -106,33 +111,42 @@ impl<'a> Row<'a> {
         if self.open {
             self.take_back();
             self.open = false;
+            self.next = NOWHERE;
         }
     }
 
     /// Sets a cell: `push` appends the value if the column is of its type.
     #[inline(always)]
-    pub(super) fn set(
+    pub(super) fn set<T: Copy>(
         &mut self,
         name: &str,
         column_type: ColumnType,
         bytes: usize,
-        push: impl Fn(&mut Values) -> bool,
+        value: T,
+        push: impl Fn(&mut Values, T) -> bool,
     ) {
-        if self.error.is_some() {
-            return;
-        }
-        if let Some(table) = self.sender.buffer.tables.get_mut(self.table)
-            && let Some(column) = table.columns.get_mut(self.next)
-            && column.covered == table.rows
-            && column.is(name)
-            && push(&mut column.values)
+        if let Some(column) = self.sender.buffer.next_column(self.table, self.next, name)
+            && push(&mut column.values, value)
         {
             column.covered += 1;
             self.next += 1;
             self.bytes += bytes;
             return;
         }
-        self.set_elsewhere(name, column_type, bytes, &|_, values| Ok(push(values)));
+        self.set_slowly(name, column_type, bytes, value, push);
+    }
+
+    /// Keeps what the general case needs in memory out of the usual one.
+    #[inline(never)]
+    fn set_slowly<T: Copy>(
+        &mut self,
+        name: &str,
+        column_type: ColumnType,
+        bytes: usize,
+        value: T,
+        push: impl Fn(&mut Values, T) -> bool,
+    ) {
+        self.set_elsewhere(name, column_type, bytes, &|_, values| Ok(push(values, value)));
     }
 
     /// Sets a cell whose value may not fit what the column holds.
@@ -143,32 +157,19 @@ impl<'a> Row<'a> {
         bytes: usize,
         push: &dyn Fn(Settled, &mut Values) -> Result<bool>,
     ) {
-        if self.error.is_none() {
-            self.set_elsewhere(name, column_type, bytes, push);
-        }
+        self.set_elsewhere(name, column_type, bytes, push);
     }
 
     /// A symbol: the column remembers the texts of late, else the dictionary knows the id.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_symbol(&mut self, name: &str, text: &str) {
-        if self.error.is_some() {
-            return;
-        }
-        let Buffer { tables, symbols: dictionary, .. } = &mut self.sender.buffer;
-        if let Some(table) = tables.get_mut(self.table)
-            && let Some(column) = table.columns.get_mut(self.next)
-            && column.covered == table.rows
-            && column.is(name)
+        if let Some(column) = self.sender.buffer.next_column(self.table, self.next, name)
             && let Values::Symbol(symbols) = &mut column.values
+            && symbols.push_seen(text)
         {
-            match symbols.push(text, dictionary) {
-                Ok(bytes) => {
-                    column.covered += 1;
-                    self.next += 1;
-                    self.bytes += bytes;
-                }
-                Err(e) => self.refuse_symbol(name, e),
-            }
+            column.covered += 1;
+            self.next += 1;
+            self.bytes += ID_BYTES;
             return;
         }
         self.set_symbol_elsewhere(name, text);
@@ -176,9 +177,15 @@ impl<'a> Row<'a> {
 
     #[inline(never)]
     fn set_symbol_elsewhere(&mut self, name: &str, text: &str) {
-        let at = match self.locate(name, ColumnType::Symbol) {
-            Ok(at) => at,
-            Err(e) => return self.fail(e),
+        if self.error.is_some() {
+            return;
+        }
+        let at = match self.sender.buffer.next_column(self.table, self.next, name) {
+            Some(_) => self.next,
+            None => match self.locate(name, ColumnType::Symbol) {
+                Ok(at) => at,
+                Err(e) => return self.fail(e),
+            },
         };
         let Buffer { tables, symbols: dictionary, .. } = &mut self.sender.buffer;
         let Some(table) = tables.get_mut(self.table) else { return };
@@ -187,7 +194,7 @@ impl<'a> Row<'a> {
             let e = wrong_type(table.name(), name, found_type(table, at), ColumnType::Symbol);
             return self.fail(e);
         };
-        match symbols.push(text, dictionary) {
+        match if symbols.push_seen(text) { Ok(ID_BYTES) } else { symbols.push(text, dictionary) } {
             Ok(bytes) => {
                 column.covered = table.rows + 1;
                 self.next = at + 1;
@@ -207,6 +214,14 @@ impl<'a> Row<'a> {
     /// Says NULL.
     #[inline(never)]
     pub(super) fn set_null(&mut self, name: &str, column_type: ColumnType) {
+        if let Some(column) = self.sender.buffer.next_column(self.table, self.next, name)
+            && column.values.column_type() == column_type
+        {
+            column.set_null(column.covered);
+            self.next += 1;
+            self.bytes += 1;
+            return;
+        }
         if self.error.is_some() {
             return;
         }
@@ -237,6 +252,9 @@ impl<'a> Row<'a> {
         bytes: usize,
         push: &dyn Fn(Settled, &mut Values) -> Result<bool>,
     ) {
+        if self.error.is_some() {
+            return;
+        }
         if bytes > self.sender.buffer.max_bytes {
             return self.fail(
                 Error::new(ErrorKind::TooLarge, "value too long")
@@ -250,9 +268,11 @@ impl<'a> Row<'a> {
             Err(e) => return self.fail(e),
         };
         let buffer = &mut self.sender.buffer;
-        let scale = match is_decimal(column_type) {
-            true => buffer.tables.get(self.table).and_then(|table| buffer.scale(table.name(), name)),
-            false => None,
+        let scale = match buffer.tables.get(self.table) {
+            Some(table) if is_decimal(column_type) && !table.knows_scale(at) => {
+                buffer.scale(table.name(), name)
+            }
+            _ => None,
         };
         let Some(table) = buffer.tables.get_mut(self.table) else { return };
         let rows = table.rows;
@@ -285,15 +305,14 @@ impl<'a> Row<'a> {
 
     /// The place of a column, filled up to this row. A second setting in one row is an error.
     fn locate(&mut self, name: &str, column_type: ColumnType) -> Result<usize> {
-        let buffer = &mut self.sender.buffer;
-        let rules = buffer.rules;
-        let Some(table) = buffer.tables.get_mut(self.table) else {
-            return Err(Error::new(ErrorKind::Bug, "a row without a table"));
-        };
         if !self.open {
             return Err(ended());
         }
-        let at = table.column(name, column_type, rules)?;
+        let buffer = &mut self.sender.buffer;
+        let at = buffer.column(self.table, name, column_type)?;
+        let Some(table) = buffer.tables.get_mut(self.table) else {
+            return Err(Error::new(ErrorKind::Bug, "a row without a table"));
+        };
         let rows = table.rows;
         let spelled = table.columns.get_mut(at).and_then(|column| {
             if column.covered > rows {
@@ -320,6 +339,7 @@ impl<'a> Row<'a> {
         if self.error.is_none() {
             self.error = Some(error);
         }
+        self.next = NOWHERE;
     }
 
     #[cold]
@@ -330,7 +350,7 @@ impl<'a> Row<'a> {
         self.finish(None)
     }
 
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, time: Option<Timestamp>) -> Result<()> {
         if !self.open {
             return Err(ended());
@@ -340,6 +360,7 @@ impl<'a> Row<'a> {
             match self.add(time, weight) {
                 Ok(()) => {
                     self.open = false;
+                    self.next = NOWHERE;
                     return self.sender.row_finished(weight);
                 }
                 Err(e) => self.error = Some(e),
@@ -350,14 +371,24 @@ impl<'a> Row<'a> {
     }
 
     /// Makes the row one of the table's, unless it is one too many or too large.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, time: Option<Timestamp>, weight: usize) -> Result<()> {
+        let limit = self.sender.row_limit();
         self.sender.check_rows(self.table, 1, weight)?;
         let Some(table) = self.sender.buffer.tables.get_mut(self.table) else {
             return Err(Error::new(ErrorKind::Bug, "a row without a table"));
         };
         table.finish_row(time)?;
-        self.sender.row_fits(self.table, weight).inspect_err(|_| {
+        // A bound of what it takes in a frame of its own, with room to spare.
+        if weight + table.columns.len() * COLUMN_HEAD_BYTES <= limit / 2 {
+            return Ok(());
+        }
+        self.measure()
+    }
+
+    #[cold]
+    fn measure(&mut self) -> Result<()> {
+        self.sender.row_fits(self.table).inspect_err(|_| {
             if let Some(table) = self.sender.buffer.tables.get_mut(self.table) {
                 table.reopen_row();
             }
@@ -368,7 +399,7 @@ impl<'a> Row<'a> {
     fn take_back(&mut self) {
         let buffer = &mut self.sender.buffer;
         if let Some(table) = buffer.tables.get_mut(self.table) {
-            table.take_back(self.before.columns);
+            table.take_back();
         }
         buffer.take_back_tables(self.before.tables);
         if buffer.symbols.len() > self.before.symbols {

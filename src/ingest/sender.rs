@@ -7,6 +7,7 @@ use super::buffer::Buffer;
 use super::delivery::UNKNOWN_CAP_BYTES;
 use super::encode::{self, MAX_GROUP_ROWS, Plan};
 use super::io_loop::Thread;
+use super::reach::Reach;
 use super::rows::Row;
 use super::shared::Shared;
 use super::snapshot::{Counters, Health, LinkState};
@@ -18,9 +19,6 @@ use std::time::Duration;
 
 /// How long stopping the I/O thread may take beyond a time-out (FLUSH-14).
 const STOP_GRACE: Duration = Duration::from_secs(1);
-
-/// A column in the schema of a block takes at most this much.
-const COLUMN_HEAD_BYTES: usize = 130;
 
 /// Writes rows into QuestDB.
 ///
@@ -52,10 +50,9 @@ pub struct Sender {
     pub(super) buffer: Buffer,
     appender: Appender,
     plan: Plan,
-    /// Sizes of a group's frames, kept for its memory.
-    bounds: Vec<usize>,
     /// Dictionary entries that published frames carry.
     published_symbols: u32,
+    reach: Reach,
     auto_flush: AutoFlush,
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Arc<dyn Clock>,
@@ -98,8 +95,8 @@ impl Sender {
             buffer,
             appender,
             plan: Plan::default(),
-            bounds: Vec::new(),
             published_symbols,
+            reach: Reach::default(),
             auto_flush,
             shared,
             clock,
@@ -201,37 +198,40 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// `Timeout` with what is left, and whether it is on disk or lost. `Store` if the files could not be
-    /// put in order. The terminal error, unless a call has returned it before. `InvalidCall` under `transaction=on` for rows that
-    /// were pending: they are discarded, the error counts them (FLUSH-12).
+    /// `Timeout` with what is left, and whether it is on disk or lost. What `flush` fails with, and the
+    /// rows that are lost by that. `Store` if the files could not be put in order. The terminal error,
+    /// unless a call has returned it before. `InvalidCall` under `transaction=on` for rows that were
+    /// pending: they are discarded, the error counts them (FLUSH-12).
     pub fn close(&mut self) -> Result<()> {
         if self.state == State::Closed {
             return Ok(());
         }
+        // Flush and wait share the time-out.
         let deadline = Deadline::after(self.clock.now(), self.settings.close_timeout);
+        self.settings.append_deadline = self.settings.append_deadline.min(self.settings.close_timeout);
         let flushed = self.flush_for_close();
         if let Some(last) = self.shared.ledger.published() {
             // What is left is counted below, for every way in which the wait can end.
             let _ = self.shared.ledger.wait_acked(last, deadline, &*self.clock);
         }
         let told = self.state == State::ToldTerminal;
+        // Before the thread ends, and with it the connection.
+        let link = self.link_text();
         self.state = State::Closed;
         let stopped = self.io.take().is_none_or(|mut io| io.stop(STOP_GRACE));
         if !stopped {
             log::error!("the I/O thread did not end within {} ms and is left behind", STOP_GRACE.as_millis());
         }
-        let left = self.shared.ledger.unacked();
-        let result = match left {
-            0 => Ok(()),
-            left => Err(self.left_behind(left)),
-        };
         // CLOSE-06: the files come first.
+        let left = self.shared.ledger.unacked();
+        let fate = self.fate();
         let files = self.close_files(stopped, deadline);
-        match self.shared.terminal() {
-            Some(terminal) if !told => return Err(terminal.clone()),
-            _ => flushed?,
+        match (self.shared.terminal(), flushed) {
+            (Some(terminal), _) if !told => Err(terminal.clone()),
+            (_, Err(e)) => Err(self.not_flushed(e, left, &link, &fate)),
+            (_, Ok(())) if left > 0 => Err(left_behind(left, &link, &fate)),
+            (_, Ok(())) => files,
         }
-        result.and(files)
     }
 
     /// Leaves the slot in order, if the store is in one.
@@ -328,17 +328,24 @@ impl Sender {
     }
 
     /// Whether there is room for more rows of that weight together.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_rows(&self, table: usize, rows: usize, weight: usize) -> Result<()> {
         if self.buffer.bytes.saturating_add(weight) > self.buffer.max_bytes {
-            return Err(Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
-                .with("rows", self.buffer.rows)
-                .with("bytes", self.buffer.bytes)
-                .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes)));
+            return Err(self.too_many_bytes());
         }
-        if self.settings.transaction
-            && self.buffer.tables.get(table).is_some_and(|table| table.pending() + rows > MAX_GROUP_ROWS)
-        {
+        if self.settings.transaction { self.check_transaction(table, rows) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn too_many_bytes(&self) -> Error {
+        Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
+            .with("rows", self.buffer.rows)
+            .with("bytes", self.buffer.bytes)
+            .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes))
+    }
+
+    fn check_transaction(&self, table: usize, rows: usize) -> Result<()> {
+        if self.buffer.tables.get(table).is_some_and(|table| table.pending() + rows > MAX_GROUP_ROWS) {
             return Err(Error::new(ErrorKind::TooLarge, "too many rows in a transaction").because(
                 "a server commits by itself at 1000000 rows of a table; flush, and add this row again",
             ));
@@ -347,13 +354,8 @@ impl Sender {
     }
 
     /// Whether the row that was just finished fits a frame of its own.
-    #[inline]
-    pub(super) fn row_fits(&self, table: usize, weight: usize) -> Result<()> {
-        let columns = self.buffer.tables.get(table).map_or(0, |table| table.columns.len());
+    pub(super) fn row_fits(&self, table: usize) -> Result<()> {
         let limit = self.row_limit();
-        if weight + columns * COLUMN_HEAD_BYTES <= limit / 2 {
-            return Ok(());
-        }
         let bytes = encode::last_row_bytes(&self.buffer, table, self.published_symbols);
         if bytes <= limit {
             return Ok(());
@@ -364,14 +366,19 @@ impl Sender {
     }
 
     /// A row was added. Flushes if it is time.
-    #[inline]
+    #[inline(always)]
     pub(super) fn row_finished(&mut self, weight: usize) -> Result<()> {
         self.buffer.rows += 1;
         self.buffer.bytes += weight;
         if self.auto_flush.is_due(self.buffer.rows, self.buffer.bytes, &*self.clock) {
-            return self.publish().map_err(Error::doubtful);
+            return self.publish_finished();
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn publish_finished(&mut self) -> Result<()> {
+        self.publish().map_err(Error::doubtful)
     }
 
     /// Rows were added all at once: flushes them.
@@ -385,7 +392,8 @@ impl Sender {
     }
 
     /// The largest message that may be sent now.
-    fn row_limit(&self) -> usize {
+    #[inline(always)]
+    pub(super) fn row_limit(&self) -> usize {
         let by_server = self.shared.cap().unwrap_or(UNKNOWN_CAP_BYTES as u64);
         usize::try_from(by_server).unwrap_or(usize::MAX).min(self.appender.max_frame())
     }
@@ -418,23 +426,41 @@ impl Sender {
         if self.shared.terminal().is_some() { Ok(()) } else { self.publish() }
     }
 
-    /// What a sender on disk leaves for the next one, and one in memory loses (FLUSH-07, CLOSE-04).
-    #[cold]
-    fn left_behind(&self, frames: u64) -> Error {
-        let e = Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
-            .with("frames left", frames);
-        let link = self.link_text();
+    /// What becomes of frames that the server did not get (FLUSH-07, CLOSE-04).
+    fn fate(&self) -> String {
         match &self.storage {
-            None => {
-                e.because(format!("{link}; what the server did not get is lost, as the store is in memory"))
-            }
-            Some(storage) => e
-                .with("bytes of the store", self.shared.ledger.bytes_used())
-                .with("path", storage.dir().display())
-                .because(format!("{link}; the rows are on disk: the next sender in this slot delivers them")),
+            None => "what the server did not get is lost, as the store is in memory".to_owned(),
+            Some(storage) => format!(
+                "what the server did not get is on disk, with {} bytes of segments in {}: the next sender of this slot delivers it",
+                self.shared.ledger.bytes_used(),
+                storage.dir().display()
+            ),
         }
-        .doubtful()
     }
+
+    /// The error of the flush in `close`: with it are lost the rows, and maybe what was on its way.
+    #[cold]
+    fn not_flushed(&self, error: Error, left: u64, link: &str, fate: &str) -> Error {
+        let mut error = match error.kind() {
+            ErrorKind::BackPressure => error.because(format!("{link}; {fate}")),
+            _ => error,
+        };
+        if self.buffer.rows > 0 {
+            error = error.with("rows lost", self.buffer.rows);
+        }
+        match left {
+            0 => error,
+            left => error.with("frames left", left).doubtful(),
+        }
+    }
+}
+
+#[cold]
+fn left_behind(frames: u64, link: &str, fate: &str) -> Error {
+    Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
+        .with("frames left", frames)
+        .because(format!("{link}; {fate}"))
+        .doubtful()
 }
 
 impl Drop for Sender {

@@ -66,6 +66,7 @@ impl Shared {
 
     /// Largest message that the server takes: that of the connection in use, else of the last one
     /// (FLUSH-11); `None` if it did not say.
+    #[inline]
     pub(crate) fn cap(&self) -> Option<u64> {
         Some(self.cap.load(Ordering::Relaxed)).filter(|&cap| cap > 0)
     }

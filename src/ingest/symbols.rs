@@ -4,22 +4,23 @@ use super::interner::Interner;
 use super::names;
 use crate::error::Result;
 
-/// Places of the first memory of texts, and of the largest; powers of two.
-const FIRST_PLACES: usize = 64;
-const MAX_PLACES: usize = 4096;
+/// Pairs of places of the first memory of texts, and of the largest; powers of two.
+const FIRST_PAIRS: usize = 32;
+const MAX_PAIRS: usize = 4096;
 
-/// A memory that forgot this many times as many texts as it has places is too small.
-const MISSES_PER_PLACE: usize = 4;
+/// A memory that forgot this many times as many texts as it has pairs is too small.
+const MISSES_PER_PAIR: usize = 8;
 
 /// What a symbol weighs whose text the dictionary has: an id.
-const ID_BYTES: usize = 3;
+pub(crate) const ID_BYTES: usize = 3;
 
 /// Ids of symbols.
 #[derive(Debug, Default)]
 pub(crate) struct Symbols {
     pub(crate) ids: Vec<u32>,
-    /// Texts of up to 16 bytes by a hash, one a place. It grows while the column has more of them.
-    seen: Box<[Seen]>,
+    /// Texts of up to 16 bytes by a hash, two a pair, the later one first. It grows while the column
+    /// has more of them.
+    seen: Box<[[Seen; 2]]>,
     misses: usize,
 }
 
@@ -27,50 +28,63 @@ pub(crate) struct Symbols {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     words: (u64, u64),
-    len: usize,
+    len: u32,
     id: u32,
 }
 
-const NOTHING: Seen = Seen { words: (0, 0), len: usize::MAX, id: 0 };
+const NOTHING: Seen = Seen { words: (0, 0), len: u32::MAX, id: 0 };
+
+impl Seen {
+    #[inline(always)]
+    fn is(&self, words: (u64, u64), len: usize) -> bool {
+        self.words == words && self.len as usize == len
+    }
+}
 
 impl Symbols {
-    /// Appends a symbol and returns what it weighs.
-    #[inline]
-    pub(crate) fn push(&mut self, text: &str, dictionary: &mut Interner) -> Result<usize> {
-        let Some(words) = names::words(text.as_bytes()) else {
-            return self.push_looked_up(text, dictionary);
+    /// Appends a symbol that it saw lately, and returns whether it did.
+    #[inline(always)]
+    pub(crate) fn push_seen(&mut self, text: &str) -> bool {
+        let Some(words) = names::words(text.as_bytes()) else { return false };
+        let Some([late, early]) = self.seen.get(self.pair(words)) else { return false };
+        let id = if late.is(words, text.len()) {
+            late.id
+        } else if early.is(words, text.len()) {
+            early.id
+        } else {
+            return false;
         };
-        let place = self.place(words);
-        match self.seen.get(place) {
-            Some(seen) if seen.words == words && seen.len == text.len() => {
-                self.ids.push(seen.id);
-                Ok(ID_BYTES)
-            }
-            _ => self.push_unseen(text, words, dictionary),
-        }
+        self.ids.push(id);
+        true
     }
 
-    #[inline]
-    fn place(&self, words: (u64, u64)) -> usize {
+    #[inline(always)]
+    fn pair(&self, words: (u64, u64)) -> usize {
         let hash = (words.0 ^ words.1.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The upper bits are the good ones; there are never more places than 20 of them count.
+        // The upper bits are the good ones; there are never more pairs than 20 of them count.
         (hash >> 44) as usize & self.seen.len().wrapping_sub(1)
     }
 
-    #[inline(never)]
-    fn push_unseen(&mut self, text: &str, words: (u64, u64), dictionary: &mut Interner) -> Result<usize> {
+    /// Appends any other symbol and returns what it weighs.
+    #[expect(clippy::cast_possible_truncation, reason = "a text of two words has 16 bytes at most")]
+    pub(crate) fn push(&mut self, text: &str, dictionary: &mut Interner) -> Result<usize> {
         let weight = self.push_looked_up(text, dictionary)?;
-        self.misses += 1;
-        if self.misses > self.seen.len() * MISSES_PER_PLACE && self.seen.len() < MAX_PLACES {
-            let places = (self.seen.len() * 8).clamp(FIRST_PLACES, MAX_PLACES);
-            self.seen = vec![NOTHING; places].into_boxed_slice();
-            self.misses = 0;
-        }
-        let place = self.place(words);
-        if let (Some(seen), Some(id)) = (self.seen.get_mut(place), self.ids.last()) {
-            *seen = Seen { words, len: text.len(), id: *id };
+        if let (Some(words), Some(id)) = (names::words(text.as_bytes()), self.ids.last().copied()) {
+            self.remember(Seen { words, len: text.len() as u32, id });
         }
         Ok(weight)
+    }
+
+    fn remember(&mut self, text: Seen) {
+        self.misses += 1;
+        if self.misses > self.seen.len() * MISSES_PER_PAIR && self.seen.len() < MAX_PAIRS {
+            let pairs = (self.seen.len() * 8).clamp(FIRST_PAIRS, MAX_PAIRS);
+            self.seen = vec![[NOTHING; 2]; pairs].into_boxed_slice();
+            self.misses = 0;
+        }
+        if let Some(pair) = self.seen.get_mut(self.pair(text.words)) {
+            *pair = [text, pair[0]];
+        }
     }
 
     fn push_looked_up(&mut self, text: &str, dictionary: &mut Interner) -> Result<usize> {
@@ -82,6 +96,6 @@ impl Symbols {
 
     /// Forgets all texts: ids were taken back.
     pub(crate) fn forget(&mut self) {
-        self.seen.fill(NOTHING);
+        self.seen.fill([NOTHING; 2]);
     }
 }

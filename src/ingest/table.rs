@@ -11,6 +11,9 @@ use crate::wire::types::ColumnType;
 /// Columns of a table in one batch, the designated timestamp included (LIM-02).
 pub(crate) const MAX_COLUMNS: usize = 2048;
 
+/// Places for the guess of a column by its name, at least.
+const SPELLED_PER_COLUMN: usize = 4;
+
 /// A table and its pending rows. Columns stay when the rows are flushed, so that the next batch
 /// allocates nothing.
 #[derive(Debug)]
@@ -18,6 +21,9 @@ pub(crate) struct Table {
     key: Key,
     pub(crate) columns: Vec<Column>,
     by_name: Lookup,
+    /// Numbers of columns by their name to the letter, one a place: a power of two of places.
+    /// A guess, which is checked.
+    spelled: Box<[u32]>,
     hash_seed: u64,
     /// Finished rows.
     pub(crate) rows: usize,
@@ -57,6 +63,7 @@ impl Table {
             key: Key::new(name),
             columns: Vec::new(),
             by_name: Lookup::default(),
+            spelled: Box::default(),
             hash_seed,
             rows: 0,
             first_pending: 0,
@@ -80,7 +87,35 @@ impl Table {
     }
 
     /// The place of a column, which is made if there is none of that name.
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most 2048 columns")]
     pub(crate) fn column(&mut self, name: &str, column_type: ColumnType, rules: NameRules) -> Result<usize> {
+        let spelled = self.spelled_place(name);
+        let guess = self.spelled.get(spelled).copied().unwrap_or(u32::MAX) as usize;
+        if let Some(column) = self.columns.get_mut(guess)
+            && column.is(name)
+        {
+            column.take_type(column_type);
+            return Ok(guess);
+        }
+        let number = self.named_column(name, column_type, rules)?;
+        if self.spelled.len() < self.columns.len() * SPELLED_PER_COLUMN {
+            let places = (self.columns.len() * SPELLED_PER_COLUMN).next_power_of_two();
+            self.spelled = vec![u32::MAX; places].into_boxed_slice();
+        }
+        let spelled = self.spelled_place(name);
+        if let Some(place) = self.spelled.get_mut(spelled) {
+            *place = number as u32;
+        }
+        Ok(number)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the upper bits of a hash are not needed")]
+    fn spelled_place(&self, name: &str) -> usize {
+        lookup::hash(self.hash_seed, name.as_bytes()) as usize & self.spelled.len().wrapping_sub(1)
+    }
+
+    /// The place of a column by the server's rule for names.
+    fn named_column(&mut self, name: &str, column_type: ColumnType, rules: NameRules) -> Result<usize> {
         let hash = lookup::hash_name(self.hash_seed, name);
         let columns = &self.columns;
         let same = |number: u32| {
@@ -102,7 +137,7 @@ impl Table {
         self.by_name.push(hash, |number| {
             columns.get(number as usize).map_or(0, |column| lookup::hash_name(seed, column.name()))
         });
-        self.columns.push(Column::new(name, values));
+        self.columns.push(Column::new(name, values, self.rows));
         Ok(self.columns.len() - 1)
     }
 
@@ -128,13 +163,22 @@ impl Table {
         )
     }
 
+    /// Whether the column's values have set its scale.
+    pub(crate) fn knows_scale(&self, column: usize) -> bool {
+        self.columns.get(column).is_some_and(
+            |column| matches!(&column.values, Values::Decimal(decimals) if decimals.scale.is_some()),
+        )
+    }
+
     /// Whether the next flush would name more columns than a frame may have. Columns of earlier
     /// batches do not count.
+    #[inline(always)]
     fn is_too_wide(&self) -> bool {
         self.columns.len() >= MAX_COLUMNS
             && self.columns.iter().filter(|column| column.is_set()).count() >= MAX_COLUMNS
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "there are at most 2048 columns")]
     fn number_columns(&mut self) {
         self.by_name = Lookup::default();
         for at in 0..self.columns.len() {
@@ -148,11 +192,9 @@ impl Table {
     }
 
     /// Takes back what the unfinished row set, and the columns that only it brought.
-    pub(crate) fn take_back(&mut self, columns_before: usize) {
-        while self.columns.len() > columns_before {
-            if let Some(column) = self.columns.pop() {
-                self.by_name.pop(lookup::hash_name(self.hash_seed, column.name()));
-            }
+    pub(crate) fn take_back(&mut self) {
+        while let Some(column) = self.columns.pop_if(|column| column.is_brought_by(self.rows)) {
+            self.by_name.pop(lookup::hash_name(self.hash_seed, column.name()));
         }
         for column in &mut self.columns {
             column.take_back(self.rows);

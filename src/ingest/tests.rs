@@ -33,6 +33,7 @@ pub(super) struct Producer {
 pub(super) struct Options {
     pub(super) segment_bytes: u64,
     pub(super) total_bytes: u64,
+    pub(super) init_buf_bytes: usize,
     pub(super) max_buf_bytes: usize,
     pub(super) max_name_bytes: usize,
     pub(super) allow_timestamp: bool,
@@ -46,6 +47,7 @@ impl Default for Options {
         Options {
             segment_bytes: 4 << 20,
             total_bytes: 1 << 30,
+            init_buf_bytes: 1 << 16,
             max_buf_bytes: 1 << 30,
             max_name_bytes: 127,
             allow_timestamp: false,
@@ -81,7 +83,8 @@ impl Producer {
         let (appender, cursor, ledger) = store::memory(config).unwrap();
         let (log, _) = store::symbols();
         let rules = NameRules { max_bytes: options.max_name_bytes, allow_timestamp: options.allow_timestamp };
-        let buffer = Buffer::new(Interner::new(log, 7, options.symbols), rules, options.max_buf_bytes, 7);
+        let interner = Interner::new(log, 7, options.symbols);
+        let buffer = Buffer::new(interner, rules, options.init_buf_bytes, options.max_buf_bytes, 7);
         let settings = Settings {
             append_deadline: Duration::ZERO,
             close_timeout: Duration::ZERO,
@@ -129,7 +132,7 @@ impl Producer {
                     let text = match cell {
                         None => "null".to_owned(),
                         Some(Cell::Unsigned(id)) if column.column_type == ColumnType::Symbol => {
-                            self.dictionary[id as usize].clone()
+                            self.dictionary[usize::try_from(id).unwrap()].clone()
                         }
                         Some(cell) => show(&cell),
                     };

@@ -209,7 +209,10 @@ impl Link for SimLink {
             }
             match self.next_event(deadline) {
                 Some(event) => self.clock.advance_to(event),
-                None => wait_for_other_threads(wake),
+                None => {
+                    wait_for_other_threads(wake);
+                    return Ok(Waited::Woken);
+                }
             }
         }
     }

@@ -91,13 +91,9 @@ impl Appender {
     }
 
     /// The largest payload (FMT-14).
+    #[inline]
     pub(crate) fn max_frame(&self) -> usize {
         self.segment_bytes - OVERHEAD_BYTES
-    }
-
-    /// The number that the next frame will have.
-    pub(crate) fn next(&self) -> Fsn {
-        self.next
     }
 
     /// Makes room for a group of frames, `bounds` being the most bytes that each may take. Once it

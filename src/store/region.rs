@@ -27,8 +27,9 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where a block begins: wide enough for any vector load.
-const ALIGN: usize = 64;
+/// Where a block begins: what the system's allocator gives without being asked. For more, zeroed
+/// memory is memory that was written to, every page of it.
+const ALIGN: usize = 16;
 
 /// The writing end: exactly one exists for each region.
 pub(crate) struct Writer(Arc<Block>);

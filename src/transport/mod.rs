@@ -26,7 +26,11 @@ pub(crate) mod wake;
 mod ws;
 
 pub(crate) use connector::SocketConnector;
+#[cfg(fuzzing)]
+pub(crate) use upgrade::fuzz_upgrade;
 pub(crate) use wake::Wake;
+#[cfg(fuzzing)]
+pub(crate) use ws::fuzz_ws;
 
 /// Which side of the server a connection talks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -130,7 +130,8 @@ pub(super) fn refuse(asked: &Asked<'_>, head: &Head, text: &str) -> ConnectFailu
     if let Some(after) = head.only("Retry-After") {
         let _ = write!(reason, " (retry after {})", printable(after));
     }
-    ConnectFailure { zone: head.text("X-QuestDB-Zone"), ..upgrade_failure(class, reason) }
+    let phase = if matches!(class, FailureClass::Role { .. }) { Phase::Role } else { Phase::Upgrade };
+    ConnectFailure { phase, zone: head.text("X-QuestDB-Zone"), ..upgrade_failure(class, reason) }
 }
 
 #[cold]

@@ -96,6 +96,12 @@ impl Decimal {
         Decimal::checked(negative, magnitude, scale, None)
     }
 
+    /// As a server sent it. It does not check what it stores, so the digits may be more than the width
+    /// has; such a number is shown as it is, and refused where it would be sent.
+    pub(crate) const fn received(unscaled: [u64; 4], scale: u8, width: DecimalWidth) -> Decimal {
+        Decimal { unscaled, scale, width: Some(width) }
+    }
+
     /// The same number, declared to travel in that width.
     ///
     /// # Errors

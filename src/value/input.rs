@@ -232,6 +232,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::needless_borrows_for_generic_args, reason = "references are what is tested")]
     fn whatever_is_text_is_taken() {
         let owned = String::from("a");
         let cow = Cow::Borrowed("a");

@@ -185,6 +185,7 @@ const DEADLY_DAY_MICROS: i64 = days_from_civil(2262, 4, 11) * MICROS_PER_DAY;
 
 impl Timestamp {
     /// Whether a row may carry this as its designated timestamp (LIM-12, FLUSH-21).
+    #[inline]
     pub(crate) fn check_designated(self) -> Result<()> {
         let (value, end) = match self {
             Timestamp::Micros(value) => (value, DESIGNATED_MICROS_END),
@@ -196,6 +197,14 @@ impl Timestamp {
             return Ok(());
         }
         Err(self.refused())
+    }
+
+    /// Whether all of the values, of one resolution, can be designated timestamps: a quick look that
+    /// may say no of values of which each passes [`Timestamp::check_designated`].
+    pub(crate) fn are_surely_designated(values: &[i64], nanos: bool) -> bool {
+        let last = if nanos { DESIGNATED_NANOS_END } else { DEADLY_DAY_MICROS } - 1;
+        // The sign of what is below 0 and of what is above the last; without branches, for vectors.
+        values.iter().fold(0, |signs, value| signs | value | last.wrapping_sub(*value)) >= 0
     }
 
     #[cold]

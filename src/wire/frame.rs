@@ -10,7 +10,6 @@ pub(crate) const HEADER_BYTES: usize = 12;
 /// The first bytes of every message.
 pub(crate) const MAGIC: [u8; 4] = *b"QWP1";
 const VERSION: u8 = 1;
-const FLAGS_AT: usize = 5;
 
 /// The flags byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,11 +122,6 @@ impl OpenFrame {
         let [l0, l1, l2, l3] = u32::try_from(payload).unwrap_or(u32::MAX).to_le_bytes();
         sink.patch(self.at, &[m0, m1, m2, m3, VERSION, flags.0, t0, t1, l0, l1, l2, l3]);
     }
-
-    /// Bytes of the message so far, header included.
-    pub(crate) fn len(&self, sink: &Sink<'_>) -> usize {
-        sink.len().saturating_sub(self.at)
-    }
 }
 
 /// What a sender has to know about a frame that it kept.
@@ -163,13 +157,6 @@ pub(crate) fn peek(frame: &[u8]) -> WireResult<FrameFacts> {
     Ok(FrameFacts { deferred, delta_start, delta_count, table_count: header.table_count })
 }
 
-/// Sets or clears the defer flag of an encoded ingress frame.
-pub(crate) fn set_deferred(frame: &mut [u8], deferred: bool) {
-    if let Some(flags) = frame.get_mut(FLAGS_AT) {
-        *flags = (*flags & !Flags::DEFER_COMMIT.0) | if deferred { Flags::DEFER_COMMIT.0 } else { 0 };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,7 +180,7 @@ mod tests {
         let mut reader = Reader::new(&bytes);
         let header = Header { flags: Flags::from(0x0c), table_count: 0x0201 };
         assert_eq!(Header::read(&mut reader), Ok(header));
-        assert_eq!(reader.rest(), b"abc");
+        assert_eq!(reader.peek_rest(), b"abc");
     }
 
     #[test]
@@ -221,11 +208,8 @@ mod tests {
         symbols::put_delta(300, 2, [&b"\x01a\x01b"[..]], &mut sink);
         open.close(&mut sink, Flags::DELTA_SYMBOLS.with(Flags::DEFER_COMMIT), 7);
         let len = sink.finish().expect("64 bytes hold it");
-        let mut facts = FrameFacts { deferred: true, delta_start: 300, delta_count: 2, table_count: 7 };
+        let facts = FrameFacts { deferred: true, delta_start: 300, delta_count: 2, table_count: 7 };
         assert_eq!(peek(&room[..len]), Ok(facts));
         assert_eq!(facts.delta_end(), 302);
-        set_deferred(&mut room[..len], false);
-        facts.deferred = false;
-        assert_eq!(peek(&room[..len]), Ok(facts));
     }
 }

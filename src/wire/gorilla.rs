@@ -190,14 +190,25 @@ fn decode_stream(stream: &[u8], first: i64, second: i64, mut slots: &mut [i64]) 
 /// The delta-of-delta at bit 0 of `word`, and how many bits it takes.
 #[inline]
 fn split_field(word: u64) -> (i64, u32) {
-    /// By the number of leading 1 bits, a byte each: bits in all, and bits of the value. The value
-    /// of the first is its own prefix, a zero.
-    const ALL: u64 = 0x24_10_0c_09_01;
-    const VALUE: u64 = 0x20_0c_09_07_01;
-    let ones8 = (!word | 0b1_0000).trailing_zeros() * 8;
-    let all = ((ALL >> ones8) & 0x3f) as u32;
-    let value = ((VALUE >> ones8) & 0x3f) as u32;
-    ((word << (64 - all)).cast_signed() >> (64 - value), all)
+    /// By the first four bits: bits in all, and bits of the value. The value of the first kind is its
+    /// own prefix, a zero.
+    const FIELDS: [(u8, u8); 16] = {
+        let mut fields = [(1, 1); 16];
+        let mut first = 1_usize;
+        while first < 16 {
+            fields[first] = match first.trailing_ones() {
+                0 => (1, 1),
+                1 => (9, 7),
+                2 => (12, 9),
+                3 => (16, 12),
+                _ => (36, 32),
+            };
+            first += 1;
+        }
+        fields
+    };
+    let (all, value) = FIELDS[(word & 0xf) as usize];
+    ((word << (64 - all)).cast_signed() >> (64 - value), all.into())
 }
 
 /// Body of a fuzz target: no bytes make the decoder panic, and what it reads is written back to at

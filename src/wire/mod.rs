@@ -3,6 +3,9 @@
 //! Both directions of a format stand in one file. Foreign bytes go through [`reader::Reader`] only.
 
 pub(crate) mod bits;
+pub(crate) mod egress;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod extend;
 pub(crate) mod frame;
 pub(crate) mod gorilla;
 pub(crate) mod ingress;

@@ -198,39 +198,10 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Everything that is left.
-    pub(crate) fn rest(&mut self) -> &'a [u8] {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at = self.bytes.len();
-        rest
-    }
-
     /// Fails unless everything was read.
     pub(crate) fn end(&self, field: &'static str) -> WireResult<()> {
         if self.remaining() == 0 { Ok(()) } else { Err(self.fault(field, WireFault::Trailing)) }
     }
-}
-
-/// Little-endian bytes made longer without changing the unsigned number. Longer ones are cut.
-#[inline]
-pub(crate) fn zero_extended<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    extended(bytes, 0)
-}
-
-/// Little-endian bytes made longer without changing the signed number. Longer ones are cut.
-#[inline]
-pub(crate) fn sign_extended<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let negative = bytes.last().is_some_and(|last| last & 0x80 != 0);
-    extended(bytes, if negative { 0xff } else { 0 })
-}
-
-#[inline]
-fn extended<const N: usize>(bytes: &[u8], filler: u8) -> [u8; N] {
-    let mut all = [filler; N];
-    for (to, from) in all.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    all
 }
 
 /// Little-endian bytes as limbs, the least significant first.
@@ -258,9 +229,10 @@ mod tests {
         assert_eq!(reader.bytes_u64("rest", u64::MAX).map_err(|e| e.what), Err(WireFault::Truncated));
         assert_eq!(reader.u32("number").map_err(|e| e.at), Err(4));
         assert_eq!(reader.end("message").map_err(|e| e.what), Err(WireFault::Trailing));
-        assert_eq!((reader.peek_rest(), reader.rest()), (&b"def"[..], &b"def"[..]));
+        assert_eq!(reader.peek_rest(), b"def");
+        assert_eq!(reader.bytes("rest", 3), Ok(&b"def"[..]));
         assert_eq!(reader.end("message"), Ok(()));
-        assert_eq!(reader.rest(), b"");
+        assert_eq!(reader.peek_rest(), b"");
     }
 
     #[test]
@@ -278,11 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_extended_by_sign_or_by_zeros() {
-        assert_eq!(zero_extended(&[0xfe]), [0xfe, 0, 0, 0]);
-        assert_eq!(sign_extended(&[0xfe]), [0xfe, 0xff, 0xff, 0xff]);
-        assert_eq!(sign_extended(&[0xfe, 0x7f]), [0xfe, 0x7f, 0, 0]);
-        assert_eq!(sign_extended::<2>(&[1, 2, 3]), [1, 2]);
+    fn the_least_significant_limb_comes_first() {
         let mut bytes = [0; 32];
         (bytes[0], bytes[8], bytes[31]) = (1, 2, 0x80);
         assert_eq!(limbs(bytes), [1, 2, 0, 1 << 63]);

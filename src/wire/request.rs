@@ -2,13 +2,16 @@
 //!
 //! These messages have no header. Limits (LIM-18) are the query client's business.
 
-use super::reader::{Reader, WireError, WireFault, WireResult};
 use super::sink::Sink;
 use super::varint;
 
 mod bind;
+#[cfg(any(test, fuzzing))]
+mod decode;
 
 pub(crate) use bind::Bind;
+#[cfg(any(test, fuzzing))]
+pub(crate) use decode::fuzz_request;
 
 const QUERY_REQUEST: u8 = 0x10;
 const CANCEL: u8 = 0x14;
@@ -97,26 +100,9 @@ impl Request<'_> {
         room.truncate(len);
         room
     }
-
-    /// Reads a message; the binds go to `binds`, and the query borrows them from there.
-    pub(crate) fn decode<'a>(message: &'a [u8], binds: &'a mut Vec<Bind<'a>>) -> WireResult<Request<'a>> {
-        let mut reader = Reader::new(message);
-        let kind = reader.u8("message kind")?;
-        let request_id = reader.i64("request id")?;
-        let request = match kind {
-            QUERY_REQUEST => Request::Query(Query::read(&mut reader, request_id, binds)?),
-            CANCEL => Request::Cancel { request_id },
-            CREDIT => Request::Credit { request_id, additional_bytes: reader.varint("additional bytes")? },
-            other => {
-                return Err(WireError { at: 0, what: WireFault::Value(other.into()), field: "message kind" });
-            }
-        };
-        reader.end("request")?;
-        Ok(request)
-    }
 }
 
-impl<'a> Query<'a> {
+impl Query<'_> {
     fn put(&self, sink: &mut Sink<'_>) {
         sink.u8(QUERY_REQUEST);
         sink.scalars(&[self.request_id]);
@@ -133,18 +119,6 @@ impl<'a> Query<'a> {
         let binds: usize = self.binds.iter().map(Bind::max_len).sum();
         9 + self.sql.len() + binds + 5 * varint::MAX_BYTES
     }
-
-    fn read(reader: &mut Reader<'a>, request_id: i64, binds: &'a mut Vec<Bind<'a>>) -> WireResult<Query<'a>> {
-        let sql = reader.str("SQL text")?;
-        let initial_credit = reader.varint("initial credit")?;
-        let bind_count = reader.varint("bind count")?;
-        binds.clear();
-        for _ in 0..bind_count {
-            binds.push(Bind::read(reader)?); // each takes 3 bytes at least, so this ends with the message
-        }
-        let options = QueryOptions::read(reader)?;
-        Ok(Query { request_id, sql, initial_credit, binds, options })
-    }
 }
 
 impl QueryOptions {
@@ -158,29 +132,6 @@ impl QueryOptions {
             sink.varint(timeout_ms);
         }
     }
-
-    fn read(reader: &mut Reader<'_>) -> WireResult<QueryOptions> {
-        if reader.remaining() == 0 {
-            return Ok(QueryOptions::default());
-        }
-        let flags = reader.varint_up_to("query flags", RESET_DICT | TIMEOUT)?;
-        let has_timeout = flags & TIMEOUT != 0;
-        let timeout_ms = if has_timeout { Some(reader.varint("timeout")?) } else { None };
-        Ok(QueryOptions { reset_dict: flags & RESET_DICT != 0, timeout_ms })
-    }
-}
-
-/// Body of a fuzz target: a request that is read is written and reads alike.
-#[cfg(any(test, fuzzing))]
-pub(crate) fn fuzz_request(data: &[u8]) {
-    let mut binds = Vec::new();
-    let Ok(request) = Request::decode(data, &mut binds) else { return };
-    let written = request.encode();
-    let mut binds = Vec::new();
-    let again = Request::decode(&written, &mut binds).expect("our own request");
-    // as text, because NaN is not equal to itself
-    assert_eq!(format!("{again:?}"), format!("{request:?}"));
-    assert_eq!(again.encode(), written);
 }
 
 #[cfg(test)]

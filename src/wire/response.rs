@@ -2,7 +2,7 @@
 
 mod status;
 
-pub(crate) use status::{Reaction, Status};
+pub(crate) use status::Status;
 
 use super::reader::{Reader, WireError, WireFault, WireResult};
 use std::borrow::Cow;
@@ -83,11 +83,13 @@ impl<'a> TableMarks<'a> {
     }
 
     /// Number of tables.
+    #[allow(dead_code, reason = "durable acknowledgements are counted by it")]
     pub(crate) fn len(&self) -> usize {
         self.count.into()
     }
 
     /// Name and sequencer transaction of each table.
+    #[allow(dead_code, reason = "durable acknowledgements are read by it")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, i64)> + use<'a> {
         let mut reader = Reader::new(self.entries);
         // `read` saw every entry, so this ends where the entries do

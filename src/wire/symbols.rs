@@ -28,6 +28,7 @@ pub(crate) const fn delta_len(start: u64, count: u64, entries_bytes: usize) -> u
 }
 
 /// Bytes of the entry of a text of `text_bytes`.
+#[cfg(any(test, fuzzing))]
 pub(crate) const fn entry_len(text_bytes: usize) -> usize {
     varint::len(text_bytes as u64) + text_bytes
 }
@@ -46,6 +47,7 @@ pub(crate) struct Delta<'a> {
 impl<'a> Delta<'a> {
     /// Reads a delta. Nothing is kept or allocated, so that a delta with a fault in its last entry
     /// changes no dictionary.
+    #[allow(dead_code, reason = "recovery rebuilds dictionaries by it (REC-13)")]
     pub(crate) fn read(reader: &mut Reader<'a>) -> WireResult<Delta<'a>> {
         let start = reader.varint("delta start")?;
         let count = reader.varint("delta count")?;
@@ -64,6 +66,7 @@ impl<'a> Delta<'a> {
     }
 
     /// The texts in the order of their ids.
+    #[allow(dead_code, reason = "recovery rebuilds dictionaries by it (REC-13)")]
     pub(crate) fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut reader = Reader::new(self.entries);
         // `read` saw every entry, so this ends where the entries do
@@ -126,19 +129,10 @@ impl CatchUpPart<'_> {
 
     /// Appends the message: no block, and not deferred, so that it is acknowledged like any other.
     pub(crate) fn put_message(&self, sink: &mut Sink<'_>) {
-        put_message_without_block(self.delta.start, self.delta.count, self.delta.entries, sink);
+        let open = frame::open(sink);
+        put_delta(self.delta.start, self.delta.count, [self.delta.entries], sink);
+        open.close(sink, Flags::DELTA_SYMBOLS, 0);
     }
-}
-
-/// Appends the smallest message that commits what was deferred; it carries no row and no symbol.
-pub(crate) fn put_commit(dictionary_size: u64, sink: &mut Sink<'_>) {
-    put_message_without_block(dictionary_size, 0, &[], sink);
-}
-
-fn put_message_without_block(start: u64, count: u64, entries: &[u8], sink: &mut Sink<'_>) {
-    let open = frame::open(sink);
-    put_delta(start, count, [entries], sink);
-    open.close(sink, Flags::DELTA_SYMBOLS, 0);
 }
 
 /// How many entries go into one message, and their bytes; one at least, if there is one.

@@ -67,7 +67,7 @@ fn recorded_egress_conversations_get_the_recorded_answers() {
 fn replay_upgrade(entry: &Json) {
     let server = Server::with(|config| {
         if text(entry, "name").starts_with("http-401") {
-            config.basic("admin", "quest");
+            config.authorization = crate::support::basic("admin", "quest");
         }
     });
     let headers: Vec<(&str, Option<&str>)> = entry["request_headers"]

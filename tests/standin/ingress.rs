@@ -57,7 +57,7 @@ fn configure(config: &mut Config, entry: &Json) {
             "qwp.max.uncommitted.rows" => config.limits.uncommitted_rows = number(),
             "line.auto.create.new.columns" => config.limits.new_columns = value == "true",
             "readonly" => config.read_only = value == "true",
-            "http.user" => config.basic(value, "quest"),
+            "http.user" => config.authorization = crate::support::basic(value, "quest"),
             "http.password" => assert_eq!(value, "quest"),
             other => panic!("no such setting in the stand-in: {other}"),
         }

@@ -185,14 +185,17 @@ fn upgrades_are_refused_as_scripted() {
 #[test]
 fn settings_refuse_by_role_and_credentials_and_may_change() {
     let server = Server::with(|c| {
-        c.bearer("secret");
+        c.authorization = crate::support::bearer("secret");
         c.announced = Announced::Text("-5".into());
     });
     assert!(Client::request(server.address(), "/write/v4", &[]).head().starts_with("HTTP/1.1 401 "));
     let token = [("Authorization", Some("Bearer secret"))];
     let head = Client::request(server.address(), "/write/v4", &token).head();
     assert!(head.contains("X-QWP-Max-Batch-Size: -5\r\n"), "{head}");
-    server.configure(|c| c.role_everywhere("PRIMARY_CATCHUP"));
+    server.configure(|c| {
+        c.write_role = "PRIMARY_CATCHUP".into();
+        c.read_role = "PRIMARY_CATCHUP".into();
+    });
     let head = Client::request(server.address(), "/write/v4", &token).head();
     assert!(head.starts_with("HTTP/1.1 421 ") && head.contains("PRIMARY_CATCHUP"), "{head}");
     let mut client = Client::upgrade(server.address(), "/read/v1", &token);

@@ -175,25 +175,19 @@ impl Config {
         }
     }
 
-    /// Expects this user and password, or nobody gets in.
-    pub fn basic(&mut self, user: &str, password: &str) {
-        self.authorization = Some(format!("Basic {}", http::base64(format!("{user}:{password}").as_bytes())));
-    }
-
-    /// Expects this token.
-    pub fn bearer(&mut self, token: &str) {
-        self.authorization = Some(format!("Bearer {token}"));
-    }
-
-    /// The same role at both services.
-    pub fn role_everywhere(&mut self, role: &str) {
-        self.write_role = role.into();
-        self.read_role = role.into();
-    }
-
     fn now_micros(&self) -> i64 {
         self.clock_micros.unwrap_or_else(clock)
     }
+}
+
+/// [`Config::authorization`] that expects this user and password.
+pub fn basic(user: &str, password: &str) -> Option<String> {
+    Some(format!("Basic {}", http::base64(format!("{user}:{password}").as_bytes())))
+}
+
+/// [`Config::authorization`] that expects this token.
+pub fn bearer(token: &str) -> Option<String> {
+    Some(format!("Bearer {token}"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the server's clock is not the client's")]

@@ -57,9 +57,8 @@ fn conf_09_a_call_wins_over_the_string_whichever_comes_first() {
         assert!(matches!(view.common.credential, Credential::Bearer(_)));
     }
     let mut config = Config::default();
-    config.put_schema(Schema::Ws);
     config.load("wss::addr=h").unwrap();
-    assert_eq!(config.to_string(), "ws::addr=h;");
+    assert_eq!(config.to_string(), "wss::addr=h;");
     assert!(config.load("ws::zone=z").unwrap_err().to_string().contains("a second connect string"));
 }
 

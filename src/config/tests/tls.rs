@@ -1,26 +1,8 @@
 //! CONF-13: the TLS keys.
 
 use super::*;
-use std::path::PathBuf;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/config/root.pem");
-
-/// A file of that content, gone with the guard.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str, content: &[u8]) -> Scratch {
-        let path = std::env::temp_dir().join(format!("qwp-config-{}-{name}", std::process::id()));
-        std::fs::write(&path, content).unwrap();
-        Scratch(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 #[test]
 fn conf_13_tls_keys_need_schema_wss() {
@@ -57,7 +39,24 @@ fn conf_13_a_build_without_tls_refuses_wss_naming_the_feature() {
 #[cfg(feature = "tls")]
 mod enabled {
     use super::*;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
+
+    /// A file of that content, gone with the guard.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, content: &[u8]) -> Scratch {
+            let path = std::env::temp_dir().join(format!("qwp-config-{}-{name}", std::process::id()));
+            std::fs::write(&path, content).unwrap();
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
 
     fn roots(settings: &str) -> TlsRoots {
         query(&format!("wss::addr=h;{settings}")).common.tls.roots

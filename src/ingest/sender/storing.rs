@@ -40,9 +40,6 @@ impl Sender {
     /// Appends one commit group, waiting for room.
     fn store(&mut self, plan: &Plan, group: usize) -> Result<()> {
         let frames = plan.groups.get(group).cloned().unwrap_or_default();
-        self.bounds.clear();
-        self.bounds
-            .extend(plan.frames.get(frames.clone()).unwrap_or_default().iter().map(|frame| frame.bytes_max));
         let rows = self.buffer.rows;
         let bytes = self.append_in_time(plan, &frames)?;
         if !plan.dense {
@@ -97,10 +94,15 @@ impl Sender {
 
     /// Appends a group: symbols, then frames (PUB-03). If it is refused nothing has changed (PUB-06).
     fn append(&mut self, plan: &Plan, frames: &Range<usize>) -> Result<std::result::Result<usize, Refused>> {
-        let mut group = match self.appender.begin(&self.bounds) {
+        let bounds = plan.bounds.get(frames.clone()).unwrap_or_default();
+        let mut group = match self.appender.begin(bounds) {
             Ok(group) => group,
             Err(refused) => return Ok(Err(refused)),
         };
+        if self.reach.extend(plan.tables(frames.clone(), &self.buffer)) {
+            let first = self.shared.ledger.published().map_or(Fsn::FIRST, Fsn::next);
+            self.shared.renewals.mark(first);
+        }
         let symbols = plan.symbols_after(frames.clone());
         let log = &self.buffer.symbols.log;
         let written = match self.storage.as_ref().map(|storage| storage.write_symbols(log, symbols)) {

@@ -5,9 +5,7 @@ use crate::error::ErrorKind;
 use crate::value::{Date, Decimal, DecimalWidth, Geohash, Long256, TimestampMicros, Uuid};
 use std::net::Ipv4Addr;
 
-#[test]
-fn every_type_arrives_as_it_was_set_and_null_as_null() {
-    let mut p = producer();
+fn row_of_values(p: &mut Producer) {
     p.sender
         .table("t")
         .symbol("sy", "")
@@ -32,6 +30,9 @@ fn every_type_arrives_as_it_was_set_and_null_as_null() {
         .column_f64_array("ar", &[[1.0, f64::INFINITY]])
         .at(ts(1))
         .unwrap();
+}
+
+fn row_of_nulls(p: &mut Producer) {
     p.sender
         .table("t")
         .symbol("sy", None::<&str>)
@@ -56,6 +57,13 @@ fn every_type_arrives_as_it_was_set_and_null_as_null() {
         .column_f64_array("ar", None::<&[f64]>)
         .at(ts(2))
         .unwrap();
+}
+
+#[test]
+fn every_type_arrives_as_it_was_set_and_null_as_null() {
+    let mut p = producer();
+    row_of_values(&mut p);
+    row_of_nulls(&mut p);
     let frames = p.frames_after_flush();
     assert_eq!(
         frames[0].rows[0],

@@ -1,10 +1,11 @@
 //! Columns at a time (FLUSH-18).
 
+use super::super::arrays::Array;
 use super::super::columns::Masked;
 use super::super::texts::Texts;
 use super::*;
 use crate::error::ErrorKind;
-use crate::value::{Date, Uuid};
+use crate::value::{Date, Decimal, Geohash, Long256, Uuid};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
@@ -44,6 +45,47 @@ fn flush_18_a_batch_of_columns_is_published_at_once() {
 }
 
 #[test]
+fn flush_18_the_types_with_a_parameter_or_a_length_of_their_own_are_taken_too() {
+    let mut p = producer();
+    p.sender.decimal_scale("t", "d", 3).unwrap();
+    let hashes = [Geohash::new(5, 8).unwrap(), Geohash::new(6, 8).unwrap()];
+    let decimals = ["1.5".parse::<Decimal>().unwrap(), "-2".parse().unwrap()];
+    let arrays = [Array::new(&[2], &[1.0, 2.0]).unwrap(), Array::new(&[0], &[]).unwrap()];
+    let longs = [Long256::from_limbs([1, 2, 3, 4]); 2];
+    let blobs = [b"\0\xff".as_slice(), b""];
+    p.sender
+        .columns("t")
+        .column_geohash("g", Masked::new(&hashes, &[0b10]))
+        .column_decimal("d", &decimals)
+        .column_f64_array("a", &arrays)
+        .column_long256("l", &longs)
+        .column_binary("b", &blobs)
+        .column_char("c", Masked::new(&['x', '\u{1f600}'], &[0b01]))
+        .at_nanos(&[1, 2])
+        .unwrap();
+    assert_eq!(
+        p.rows(),
+        [
+            "t: g=null d=0.0.0.5dc a=[2][1.0, 2.0] l=4.3.2.1 b=[00, ff] c=120 @=1",
+            "t: g=6 d=ffffffffffffffff.ffffffffffffffff.ffffffffffffffff.fffffffffffff830 a=[0][] l=4.3.2.1 b=[] c=0 @=2",
+        ]
+    );
+    // The same scale in the next batch, and what does not fit is told with its row.
+    let (tiny, fits) = (["0.0001".parse().unwrap()], ["0.001".parse().unwrap()]);
+    let e = p.sender.columns("t").column_decimal("d", &tiny).at_nanos(&[3]).unwrap_err();
+    assert!(e.to_string().contains("row 0") && e.to_string().contains("decimal_scale"), "{e}");
+    let mixed = [Geohash::new(5, 8).unwrap(), Geohash::new(5, 9).unwrap()];
+    let e = p.sender.columns("t").column_geohash("g", &mixed).at_nanos(&[3, 4]).unwrap_err();
+    assert!(e.to_string().contains("row 1"), "{e}");
+    let ranks = [Array::new(&[1], &[1.0]).unwrap(), Array::new(&[1, 1], &[1.0]).unwrap()];
+    assert!(p.sender.columns("t").column_f64_array("a", &ranks).at_nanos(&[3, 4]).is_err());
+    assert!(p.sender.columns("t").column_char("c", &['\u{1f600}']).at_nanos(&[3]).is_err());
+    assert_eq!(p.frames(), []);
+    p.sender.columns("t").column_decimal("d", &fits).at_nanos(&[5]).unwrap();
+    assert_eq!(p.rows(), ["t: d=0.0.0.1 @=5"]);
+}
+
+#[test]
 fn flush_18_pending_rows_go_first_and_the_times_may_be_the_servers() {
     let mut p = producer();
     p.sender.table("t").column_i64("n", 1).at_now().unwrap();
@@ -58,7 +100,8 @@ fn flush_18_pending_rows_go_first_and_the_times_may_be_the_servers() {
 
 #[test]
 fn flush_18_what_is_wrong_is_told_with_column_and_row_before_anything_is_added() {
-    let cases: [(&str, ErrorKind, &str, fn(&mut Sender) -> crate::Result<Option<crate::Fsn>>); 16] = [
+    type Fail = fn(&mut Sender) -> crate::Result<Option<crate::Fsn>>;
+    let cases: [(&str, ErrorKind, &str, Fail); 16] = [
         ("unequal", ErrorKind::InvalidCall, "column n", |s| {
             s.columns("t").column_i64("n", &[1]).at_nanos(&[1, 2])
         }),

@@ -1,5 +1,6 @@
 //! Names, columns, symbols, sizes: the last good one and the one beyond.
 
+use super::super::column::Values;
 use super::*;
 use crate::error::ErrorKind;
 
@@ -72,7 +73,7 @@ fn flush_17_rows_beyond_max_buf_size_are_refused_until_a_flush_makes_room() {
     let mut p = Producer::new(Options { max_buf_bytes: 1000, ..Options::default() });
     let mut taken = 0;
     let e = loop {
-        match p.sender.table("t").column_str("s", &"x".repeat(100)).at(ts(taken)) {
+        match p.sender.table("t").column_str("s", "x".repeat(100)).at(ts(taken)) {
             Ok(()) => taken += 1,
             Err(e) => break e,
         }
@@ -81,10 +82,10 @@ fn flush_17_rows_beyond_max_buf_size_are_refused_until_a_flush_makes_room() {
     assert_eq!(e.kind(), ErrorKind::TooLarge);
     assert!(e.to_string().contains("max_buf_size") && e.to_string().contains("flush"), "{e}");
     assert_eq!(p.flushed().len() as i64, taken);
-    p.sender.table("t").column_str("s", &"x".repeat(100)).at(ts(0)).unwrap();
+    p.sender.table("t").column_str("s", "x".repeat(100)).at(ts(0)).unwrap();
     assert_eq!(p.flushed().len(), 1);
     assert_eq!(
-        p.sender.table("t").column_str("s", &"x".repeat(1001)).at(ts(0)).unwrap_err().kind(),
+        p.sender.table("t").column_str("s", "x".repeat(1001)).at(ts(0)).unwrap_err().kind(),
         ErrorKind::TooLarge
     );
 }
@@ -97,4 +98,26 @@ fn clear_forgets_pending_rows_and_nothing_else() {
     assert_eq!((p.sender.pending_rows(), p.flushed()), (0, vec![]));
     p.sender.table("t").symbol("s", "b").at(ts(1)).unwrap();
     assert_eq!(p.flushed(), ["t: s=b @=1"]);
+}
+
+#[test]
+fn flush_17_the_buffer_starts_with_room_for_init_buf_size() {
+    let capacity = |init_buf_bytes| {
+        let mut p = Producer::new(Options { init_buf_bytes, ..Options::default() });
+        p.sender.table("t").column_f64("x", 1.5).column_i64("n", 1).at(ts(0)).unwrap();
+        p.sender.buffer.tables[0]
+            .columns
+            .iter()
+            .map(|column| match &column.values {
+                Values::Double(values) => values.capacity() * 8,
+                Values::Long(values) => values.capacity() * 8,
+                _ => unreachable!("two columns"),
+            })
+            .collect::<Vec<_>>()
+    };
+    let small: usize = capacity(0).iter().sum();
+    assert!(small < 128, "{small}");
+    let [first, second] = capacity(1 << 20)[..] else { panic!("two columns") };
+    assert_eq!(first, 1 << 17);
+    assert!(second > 100_000 && first + second <= 1 << 20, "{second}");
 }

@@ -100,15 +100,15 @@ use super::super::rows::Row;
 fn flush_08_a_failed_row_leaves_nothing_behind() {
     let long = "x".repeat((1 << 20) + 1);
     let failures: [(&str, Fail); 9] = [
-        ("bad name", |row| drop(row.column_i64("a?", 1))),
-        ("wrong type", |row| drop(row.column_str("n", "x"))),
-        ("twice", |row| drop(row.column_i64("n", 1))),
-        ("precision", |row| drop(row.column_geohash("g", Geohash::new(1, 6).unwrap()))),
-        ("decimal digits", |row| drop(row.column_decimal("d", "1.2345".parse::<Decimal>().unwrap()))),
-        ("emoji in a char", |row| drop(row.column_char("c", '\u{1f600}'))),
-        ("address", |row| drop(row.column_ipv4("ip", std::net::Ipv4Addr::UNSPECIFIED))),
-        ("ragged", |row| drop(row.column_f64_array("m", &vec![vec![1.0], vec![]]))),
-        ("rank", |row| drop(row.column_f64_array("m", &[[1.0]]))),
+        ("bad name", |row| _ = row.column_i64("a?", 1)),
+        ("wrong type", |row| _ = row.column_str("n", "x")),
+        ("twice", |row| _ = row.column_i64("n", 1)),
+        ("precision", |row| _ = row.column_geohash("g", Geohash::new(1, 6).unwrap())),
+        ("decimal digits", |row| _ = row.column_decimal("d", "1.2345".parse::<Decimal>().unwrap())),
+        ("emoji in a char", |row| _ = row.column_char("c", '\u{1f600}')),
+        ("address", |row| _ = row.column_ipv4("ip", std::net::Ipv4Addr::UNSPECIFIED)),
+        ("ragged", |row| _ = row.column_f64_array("m", &vec![vec![1.0], vec![]])),
+        ("rank", |row| _ = row.column_f64_array("m", &[[1.0]])),
     ];
     let good = |p: &mut Producer, i: i64| {
         p.sender
@@ -247,7 +247,7 @@ fn a_row_can_be_built_by_steps() {
     let mut row = p.sender.table("t");
     row.column_i64("n", 3_000_000_000);
     row.column_str("text", optional);
-    row.column_str("other", &String::from("x"));
+    row.column_str("other", String::from("x"));
     row.at(ts(1)).unwrap();
     drop(row);
     assert_eq!(p.flushed(), ["t: n=3000000000 text=null other=\"x\" @=1"]);

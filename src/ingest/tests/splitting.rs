@@ -39,7 +39,7 @@ fn lim_05_a_single_row_may_use_the_whole_message_and_not_one_byte_more() {
     let [frame] = &p.frames_after_flush()[..] else { panic!("one frame") };
     assert_eq!(frame.bytes, 4096 - 32);
     p.sender.table("t").column_i64("n", 1).at(ts(0)).unwrap();
-    let e = p.sender.table("t").column_str("s", &format!("{fits}x")).at(ts(0)).unwrap_err();
+    let e = p.sender.table("t").column_str("s", format!("{fits}x")).at(ts(0)).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::TooLarge);
     assert!(e.to_string().contains("4065"), "{e}");
     assert_eq!(p.flushed(), ["t: n=1 @=0"]);

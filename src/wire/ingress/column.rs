@@ -28,11 +28,6 @@ pub(crate) struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Number of bits that are 1.
-    pub(crate) fn ones(&self) -> usize {
-        self.words().map(|word| word.count_ones() as usize).sum()
-    }
-
     /// Whether any bit is 1.
     pub(crate) fn any(&self) -> bool {
         self.words().any(|word| word != 0)
@@ -123,8 +118,29 @@ pub(crate) fn put_symbols(nulls: Option<Bits<'_>>, ids: &[u32], sink: &mut Sink<
                 *room = (id & 0x7f) as u8;
             }
         }
+    } else if all < 0x4000 {
+        put_middle_symbols(ids, sink);
     } else {
         put_long_symbols(all, ids, sink);
+    }
+}
+
+/// Ids of one byte and of two: two bytes are stored for each, of which some count.
+fn put_middle_symbols(ids: &[u32], sink: &mut Sink<'_>) {
+    let start = sink.len();
+    if let Some(mut room) = sink.reserve(2 * ids.len()) {
+        let whole = room.len();
+        for id in ids {
+            let more = u32::from(*id >= 0x80);
+            // The bits above the lowest seven go up by one, and bit 7 is free for the mark.
+            let word = (id + (id & 0x3f80)) | more << 7;
+            let Some(place) = room.first_chunk_mut::<2>() else { break };
+            let [low, high, ..] = word.to_le_bytes();
+            *place = [low, high];
+            room = room.get_mut(1 + more as usize..).unwrap_or_default();
+        }
+        let written = whole - room.len();
+        sink.rewind(start + written);
     }
 }
 

@@ -33,17 +33,6 @@ pub(crate) enum Status {
     Other(u8),
 }
 
-/// What an error has to cause on the ingress side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reaction {
-    /// The same bytes fail again: stop and report.
-    Stop,
-    /// Reconnect and replay, a bounded number of times.
-    Replay,
-    /// As [`Reaction::Replay`], on another endpoint first.
-    ReplayElsewhere,
-}
-
 /// Code, status and name of all that are known.
 const KNOWN: [(u8, Status, &str); 12] = [
     (0x00, Status::Ok, "OK"),
@@ -84,24 +73,6 @@ impl Status {
     fn known(self) -> Option<(u8, &'static str)> {
         KNOWN.iter().find(|(_, status, _)| *status == self).map(|(code, _, name)| (*code, *name))
     }
-
-    /// What the status has to cause when an ingress message was refused with it. Codes that ingress
-    /// does not know count as an internal error.
-    pub(crate) fn reaction(self) -> Reaction {
-        match self {
-            Status::SchemaMismatch | Status::ParseError | Status::SecurityError => Reaction::Stop,
-            Status::NotWritable => Reaction::ReplayElsewhere,
-            Status::Ok
-            | Status::DurableAck
-            | Status::InternalError
-            | Status::WriteError
-            | Status::Cancelled
-            | Status::LimitExceeded
-            | Status::DictionaryGap
-            | Status::QueryTimeout
-            | Status::Other(_) => Reaction::Replay,
-        }
-    }
 }
 
 impl fmt::Display for Status {
@@ -125,17 +96,5 @@ mod tests {
         assert_eq!(named, KNOWN.len());
         assert_eq!(Status::from_code(0x0d).to_string(), "DICTIONARY_GAP (0x0d)");
         assert_eq!(Status::from_code(0x7f).to_string(), "UNKNOWN (0x7f)");
-    }
-
-    #[test]
-    fn only_what_fails_again_stops() {
-        for code in 0..=u8::MAX {
-            let wanted = match code {
-                0x03 | 0x05 | 0x08 => Reaction::Stop,
-                0x0c => Reaction::ReplayElsewhere,
-                _ => Reaction::Replay,
-            };
-            assert_eq!(Status::from_code(code).reaction(), wanted, "{code:#04x}");
-        }
     }
 }

@@ -82,15 +82,6 @@ fn catch_up_parts_follow_each_other_and_stay_below_the_cap() {
     assert_eq!(parts(127, &[&a, "c"], 45), [Ok((127, 128)), Ok((128, 129))]);
 }
 
-#[test]
-fn the_smallest_commit_has_14_bytes() {
-    let mut room = [0; 14];
-    let mut sink = Sink::new(&mut room);
-    put_commit(0, &mut sink);
-    assert_eq!(sink.finish(), Some(14));
-    assert_eq!(room, *b"QWP1\x01\x08\x00\x00\x02\x00\x00\x00\x00\x00", "wire.md 5.1");
-}
-
 proptest! {
     #[test]
     fn catch_up_loses_no_entry(texts in prop::collection::vec(".{0,40}", 0..60), cap in 200_usize..400, start in 0_u64..1 << 20) {

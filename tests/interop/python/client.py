@@ -1,4 +1,4 @@
-"""The Python client against the stand-in: `client.py ADDR write|read|frame`."""
+"""The Python client against the stand-in: `client.py ADDR write|read|check|frame`."""
 
 import datetime
 import decimal
@@ -63,8 +63,7 @@ def write(db):
         sender.flush(wait=True)
 
 
-def read(db):
-    write(db)
+def check(db):
     with db.query("select * from every") as result:
         names = [name for name, _ in result.columns()]
         rows = [dict(zip(names, row)) for row in result.iter_rows()]
@@ -92,7 +91,12 @@ def read(db):
     assert got["a2"].tolist() == [[1.0, 2.0], [3.0, 4.0]], got["a2"]
     assert rows[1]["s"] == "" and rows[1]["dec"] is None and rows[1]["a1"].shape == (0,), rows[1]
     assert rows[2]["i64"] is None and rows[2]["s"] == "MSFT", rows[2]
-    binds = [True, 7, 1.5, "foo", decimal.Decimal("1.25"), wanted["u"], None]
+
+
+def read(db):
+    write(db)
+    check(db)
+    binds = [True, 7, 1.5, "foo", decimal.Decimal("1.25"), ordinary()["u"], None]
     items = ", ".join(f"${i + 1} b{i + 1}" for i in range(len(binds)))
     with db.query(f"select {items}", binds) as result:
         assert [list(row) for row in result.iter_rows()] == [binds]
@@ -125,7 +129,7 @@ def frame(db):
 def main():
     addr, part = sys.argv[1:]
     with questdb.connect(f"ws::addr={addr};auto_flush=off;") as db:
-        {"write": write, "read": read, "frame": frame}[part](db)
+        {"write": write, "read": read, "check": check, "frame": frame}[part](db)
 
 
 main()

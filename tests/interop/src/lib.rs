@@ -1,10 +1,11 @@
-//! The official clients against the stand-in server of `tests/support`.
+//! The official clients against the stand-in server of `tests/support`, and the crate's own beside
+//! them.
 //!
-//! A client is anything that implements [`Client`]; the same rows go through each of them. The
-//! crate's own client belongs here too, in a file beside [`official`], once it can write and read
-//! (`qwp = { path = "../.." }`): its rows and theirs then have to be equal.
+//! A client is anything that implements [`Client`]; the same rows go through each of them, and have
+//! to be equal at the server and in every client that reads them.
 
 pub mod official;
+pub mod ours;
 pub mod samples;
 #[path = "../../support/mod.rs"]
 pub mod support;

@@ -3,10 +3,13 @@
 use crate::support::convert::uuid;
 use crate::support::value::{Decimal, Type, Value};
 
+/// Name, type and value.
+pub type Cell = (&'static str, Type, Value);
+
 /// A row: its cells, and its instant in nanoseconds (`None`: the server's clock).
 #[derive(Clone, Debug)]
 pub struct Sample {
-    pub cells: Vec<(&'static str, Type, Value)>,
+    pub cells: Vec<Cell>,
     pub at: Option<i64>,
 }
 

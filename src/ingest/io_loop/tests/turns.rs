@@ -77,7 +77,7 @@ fn connected(link: Script) -> (IoLoop, Arc<Shared>, Town) {
         cursor,
         symbols: store::symbols().1.into(),
         rules: Rules::default(),
-        first: Some(Connected { link: Box::new(link), endpoint: 0 }),
+        first: Some(Connected { link: Box::new(link), endpoint: 0, passed: Vec::new() }),
     });
     (io, shared, town)
 }

@@ -109,7 +109,8 @@ impl Damage {
     fn defer(&self, data: &Data, frame: usize) {
         let (from, to) = (data.offsets[frame], data.offsets[frame + 1]);
         let mut payload = self.contents(&data.name)[from + ENVELOPE_BYTES..to].to_vec();
-        crate::wire::frame::set_deferred(&mut payload, true);
+        // The flags of a message.
+        payload[5] |= 0x01;
         let envelope = layout::sealed_envelope(&payload).unwrap();
         self.put(&data.name, from, &[&envelope[..], &payload].concat());
     }

@@ -45,7 +45,7 @@ fn lim_14_bitmaps_and_booleans_of_any_range_have_one_bit_a_row_and_spare_bits_0(
                 let words = words(&bits, first);
                 let range = Bits { words: &words, first, count };
                 let ones = bits.iter().filter(|bit| **bit).count();
-                assert_eq!((range.ones(), range.any()), (ones, ones > 0));
+                assert_eq!((count_ones(range), range.any()), (ones, ones > 0));
 
                 let booleans = written(booleans_len(count), |sink| put_booleans(range, sink));
                 assert_eq!(booleans, [&[0][..], &packed(&bits)].concat(), "{count} rows from {first}");
@@ -61,10 +61,14 @@ fn lim_14_bitmaps_and_booleans_of_any_range_have_one_bit_a_row_and_spare_bits_0(
     }
 }
 
+fn count_ones(bits: Bits<'_>) -> usize {
+    bits.words().map(|word| word.count_ones() as usize).sum()
+}
+
 #[test]
 fn lim_14_bits_beyond_the_words_count_as_0() {
     let bits = Bits { words: &[1 << 63], first: 63, count: 70 };
-    assert_eq!(bits.ones(), 1);
+    assert_eq!(count_ones(bits), 1);
     let column = written(10, |sink| put_booleans(bits, sink));
     assert_eq!(column, [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert!(!Bits { words: &[], first: 500, count: 9 }.any());

@@ -1,9 +1,10 @@
 //! The values of a column by type (wire.md 4.4).
 
 use super::{bit, bits};
+use crate::wire::extend::{sign_extended, zero_extended};
 use crate::wire::frame::Flags;
 use crate::wire::gorilla;
-use crate::wire::reader::{Reader, WireError, WireFault, WireResult, limbs, sign_extended, zero_extended};
+use crate::wire::reader::{Reader, WireError, WireFault, WireResult, limbs};
 use crate::wire::types::ColumnType;
 
 const DIMENSIONS_MAX: u8 = 32;

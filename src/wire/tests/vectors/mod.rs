@@ -3,6 +3,7 @@
 //!
 //! Each test says how many entries of a file it ran; `cargo test vectors -- --nocapture` shows it.
 
+mod egress;
 mod ingress;
 mod requests;
 mod responses;
