@@ -166,7 +166,8 @@ fn lock_06_s07_a_slot_in_use_is_refused_with_its_path_and_holder() {
 fn a_build_that_fails_leaves_the_slot_unlocked_and_whole() {
     let folder = Folder::new("failed");
     let keys = folder.keys("close_flush_timeout_millis=0;");
-    let away = |mode: &str| format!("ws::addr=127.0.0.1:1;auto_flush=off;initial_connect_retry={mode};{keys}");
+    let away =
+        |mode: &str| format!("ws::addr=127.0.0.1:1;auto_flush=off;initial_connect_retry={mode};{keys}");
     let mut first = Sender::from_conf(&away("async")).unwrap();
     row(&mut first, 7);
     first.close().unwrap_err();
@@ -200,7 +201,7 @@ fn pub_02_flush_04_without_a_server_rows_are_taken_until_the_store_is_full() {
         assert_eq!(error.kind(), ErrorKind::BackPressure);
         assert!(taken >= 7 * 8, "{durability}: {taken} of about 64");
         assert!(error.to_string().contains("no connection for"), "{error}");
-        assert_eq!(first.counters().stalls > 0, true);
+        assert!(first.counters().stalls > 0);
         first.close().unwrap_err();
         let server = Server::start();
         let mut second = sender(&server, &keys);
@@ -217,7 +218,7 @@ fn rows_flow_through_few_segments_while_the_server_acknowledges() {
     let keys = folder.keys("sf_max_segment_bytes=16k;sf_max_total_bytes=64k;");
     let mut sender = sender(&server, &keys);
     for x in 0..3000 {
-        sender.table("t").symbol("s", &format!("s{}", x % 300)).column_i64("x", x).at(at(x)).unwrap();
+        sender.table("t").symbol("s", format!("s{}", x % 300)).column_i64("x", x).at(at(x)).unwrap();
         if x % 10 == 9 {
             sender.flush().unwrap();
         }
@@ -269,7 +270,10 @@ fn s16_a_small_disk_that_fills_is_back_pressure_and_is_freed_by_delivery() {
         assert!(taken < 100, "8 MiB hold no more than 80");
     };
     assert_eq!(error.kind(), ErrorKind::BackPressure);
-    assert!(error.to_string().contains("disk: cannot allocate") && error.to_string().contains("errno 28"), "{error}");
+    assert!(
+        error.to_string().contains("disk: cannot allocate") && error.to_string().contains("errno 28"),
+        "{error}"
+    );
     assert_eq!(first.pending_rows(), 1, "the row stays in the buffer");
     first.close().unwrap_err();
     // A full disk does not keep a slot from being opened, drained and freed.

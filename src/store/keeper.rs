@@ -83,17 +83,6 @@ impl Keeper {
         self.0.bell.ring();
         Ok(())
     }
-
-    /// Slots that it looks after.
-    #[cfg(test)]
-    pub(super) fn slots(&self) -> usize {
-        self.0.crew.lock().slots.len()
-    }
-
-    #[cfg(test)]
-    pub(super) fn is_running(&self) -> bool {
-        self.0.crew.lock().running
-    }
 }
 
 impl Inner {
@@ -140,6 +129,7 @@ impl Inner {
 
 impl fmt::Debug for Keeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").field("slots", &self.0.crew.lock().slots.len()).finish()
+        let crew = self.0.crew.lock();
+        f.debug_struct("Keeper").field("slots", &crew.slots.len()).field("running", &crew.running).finish()
     }
 }

@@ -103,6 +103,20 @@ impl LogicalLock {
         }
     }
 
+    /// Takes it if nobody has it, without waiting.
+    pub(crate) fn try_acquire(disk: &dyn Disk, slot: &Path) -> Option<LogicalLock> {
+        let (lock, pid) = LogicalLock::paths(slot)?;
+        let file = take(disk, &lock).ok().flatten()?;
+        Some(LogicalLock { _file: file, lock, pid })
+    }
+
+    /// Its file, and that with the owner's process.
+    fn paths(slot: &Path) -> Option<(PathBuf, PathBuf)> {
+        let name = slot.file_name()?.to_str()?;
+        let folder = slot.parent()?.join(names::SLOT_LOCKS);
+        Some((folder.join(format!("{name}.lock")), folder.join(format!("{name}.lock.pid"))))
+    }
+
     /// Removes the files of the lock while holding it, behind a drained close.
     pub(crate) fn remove(self, disk: &dyn Disk) -> DiskResult<()> {
         match disk.unlink(&self.pid) {

@@ -123,10 +123,9 @@ impl Ring {
     /// The files that are not wholly on stable storage, oldest first.
     pub(super) fn unsynced(&self) -> Vec<Arc<SegmentFile>> {
         let inner = self.0.lock();
-        let files = inner.chain.iter().rev().filter_map(|entry| entry.file.as_ref());
-        let mut unsynced: Vec<_> = files.take_while(|file| !file.is_durable()).cloned().collect();
-        unsynced.reverse();
-        unsynced
+        // A segment may last although one in front of it does not: its header was synced later.
+        let files = inner.chain.iter().filter_map(|entry| entry.file.as_ref());
+        files.filter(|file| !file.is_durable()).cloned().collect()
     }
 
     /// Gives back the mappings of sealed files but the `warm` newest, which are mapped again when

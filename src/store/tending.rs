@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  spare   the producer waits, or soon will: allocate a segment          (PUB-10, PUB-11)
-//!  settle  after a rotation, in `memory`: directory, header, manifest     (PUB-07)
+//!  settle  after a rotation: directory, header, manifest                  (PUB-07)
 //!  trim    symbols, watermark, manifest; then unlink or recycle, directory (PUB-17)
 //!  pass    in `periodic`: symbols, directory, segments, manifest          (DUR-01)
 //!  close   what is left to do, at once                                    (CLOSE-03, CLOSE-04)
@@ -298,10 +298,11 @@ impl Tending {
         true
     }
 
-    /// PUB-07, PUB-08.
+    /// PUB-07, PUB-08. Bounds that last name a segment whose header lasts, also when frames do not. In
+    /// `append` the flush has seen to it.
     fn settle_jobs(&self) -> VecDeque<Job> {
         let mut jobs = VecDeque::new();
-        if self.place.files.durability == Durability::Memory {
+        if self.place.files.durability != Durability::Append {
             jobs.push_back(Job::Names);
             let unsynced = self.place.ring.unsynced();
             jobs.extend(unsynced.into_iter().filter(|file| !file.has_durable_header()).map(Job::Segment));
@@ -419,12 +420,14 @@ impl Tending {
             spares.ready.len() < spares.wanted.max(spares.target)
         };
         let used = self.place.ledger.bytes_used() <= self.place.ledger.bytes_max();
-        if wanted && used && sealed.len == self.segment_bytes {
-            if let Ok(blank) = sealed.file.recycle(&self.next_path(), &self.header()) {
-                work.new_names = true;
-                self.offer(blank);
-                return Ok(());
-            }
+        if wanted
+            && used
+            && sealed.len == self.segment_bytes
+            && let Ok(blank) = sealed.file.recycle(&self.next_path(), &self.header())
+        {
+            work.new_names = true;
+            self.offer(blank);
+            return Ok(());
         }
         if let Err(error) = sealed.file.unlink() {
             work.doomed.push_front(sealed);

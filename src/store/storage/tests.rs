@@ -2,6 +2,7 @@
 
 mod closing;
 mod keeping;
+mod recovering;
 mod room;
 mod syncing;
 mod writing;

@@ -8,6 +8,7 @@ use super::{Tending, Work};
 use crate::config::Durability;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskResult;
+use crate::store::lock::LogicalLock;
 use crate::store::names;
 use crate::store::ring::Sealed;
 use crate::time::Deadline;
@@ -79,7 +80,12 @@ impl Tending {
         for litter in names.iter().filter(|entry| LITTER.contains(&entry.name.as_str())) {
             files.disk.unlink(&files.dir.join(&litter.name))?;
         }
-        files.disk.sync_dir(&files.dir)
+        files.disk.sync_dir(&files.dir)?;
+        // LOCK-08; somebody who is opening the slot right now keeps them.
+        if let Some(lock) = LogicalLock::try_acquire(&*files.disk, &files.dir) {
+            let _ = lock.remove(&*files.disk);
+        }
+        Ok(())
     }
 
     /// Frames are left: makes them last where that was asked for, and leaves them.
