@@ -20,7 +20,8 @@ pub(crate) struct Appender {
     segment_bytes: usize,
     /// The number of the next frame to be published.
     next: Fsn,
-    /// The last segment of the chain, if it may still take frames. It holds at least one.
+    /// The last segment of the chain, if it may still take frames. In memory it holds at least one; on
+    /// disk it is parked between groups.
     open: Option<Open>,
     /// Segments of the group under way, behind `open`. Empty between groups.
     drafts: Vec<Open>,
@@ -80,14 +81,16 @@ impl Appender {
     ) -> Appender {
         let Start { next, open } = start;
         let empty = Appender::new(ledger, ring, segment_bytes);
-        Appender { next, open, files: Some(files), ..empty }
+        *files.parked.lock() = open;
+        Appender { next, files: Some(files), ..empty }
     }
 
     /// Gives up everything that is mapped: the store is closed.
     pub(crate) fn close(&mut self) {
-        self.open = None;
+        if let Some(files) = self.files.take() {
+            files.parked.lock().take();
+        }
         self.spares.clear();
-        self.files = None;
     }
 
     /// The largest payload (FMT-14).
@@ -176,15 +179,25 @@ impl Appender {
 
     /// Goes on in an empty segment.
     fn rotate_away(&mut self, files: &Files, blank: Blank) -> result::Result<(), Refused> {
-        let mut open = Open::begin(blank, self.next);
-        if let Err(cause) = open.announce().and_then(|()| files.cover(self.next)) {
-            self.spares.push(open.into_blank());
-            return Err(Refused::Disk(cause));
+        match files.begin_empty(blank, self.next) {
+            Ok(open) => {
+                self.open = self.ring.rotate(self.open.take(), std::iter::once(open), &self.ledger);
+                self.rotated();
+                Ok(())
+            }
+            Err((blank, cause)) => {
+                self.spares.push(blank);
+                Err(Refused::Disk(cause))
+            }
         }
-        open.publish();
-        self.open = self.ring.rotate(self.open.take(), std::iter::once(open), &self.ledger);
-        self.rotated();
-        Ok(())
+    }
+
+    /// Leaves the segment where the keeper finds it.
+    #[inline]
+    fn park(&mut self) {
+        if let Some(files) = &self.files {
+            *files.parked.lock() = self.open.take();
+        }
     }
 
     fn rotated(&mut self) {
@@ -200,7 +213,13 @@ impl Appender {
 
     /// Begins a group, making room for it first: see [`Appender::reserve`].
     pub(crate) fn begin(&mut self, bounds: &[usize]) -> result::Result<Group<'_>, Refused> {
-        self.reserve(bounds)?;
+        if let Some(files) = &self.files {
+            self.open = files.parked.lock().take();
+        }
+        if let Err(refused) = self.reserve(bounds) {
+            self.park();
+            return Err(refused);
+        }
         Ok(Group { appender: self, frames: 0, bytes: 0, lent: 0 })
     }
 
@@ -338,6 +357,7 @@ impl Drop for Group<'_> {
         if let Some(open) = open {
             open.take_back(lent);
         }
+        self.appender.park();
     }
 }
 

@@ -89,6 +89,12 @@ impl Cursor {
         }
         self.ledger.ack(fsn);
         self.trim();
+        if let Some(slot) = &self.slot
+            && self.ledger.published() == Some(fsn)
+            && self.segments.back().is_some_and(Indexed::is_mostly_full)
+        {
+            slot.files.idle();
+        }
     }
 
     /// Gives up the segments that are wholly acknowledged and no longer written to (PUB-20).

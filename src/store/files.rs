@@ -6,6 +6,7 @@
 
 use parking_lot::Mutex;
 use std::path::PathBuf;
+use std::result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::bounds::Bounds;
 use super::disk::Disk;
 use super::fsn::Fsn;
 use super::keeper::Bell;
-use super::segment::Blank;
+use super::segment::{Blank, Open};
 use super::slot_file::SlotFile;
 use super::symbol_file::SymbolFile;
 use crate::config::Durability;
@@ -30,6 +31,8 @@ pub(super) struct Files {
     pub(super) symbols: SymbolFile,
     pub(super) watermark: Arc<SlotFile>,
     pub(super) spares: Mutex<Spares>,
+    /// The segment being written to, while the producer is not at it.
+    pub(super) parked: Mutex<Option<Open>>,
     pub(super) signs: Signs,
     bell: Bell,
     troubles: Mutex<Troubles>,
@@ -59,6 +62,8 @@ pub(super) struct Signs {
     rung: AtomicBool,
     /// There is a new segment whose header and place in the manifest have to be synced.
     pub(super) rotated: AtomicBool,
+    /// Everything is acknowledged, and the segment being written to is more than half full.
+    pub(super) idle: AtomicBool,
     /// Frames were published since the last pass began.
     pub(super) dirty: AtomicBool,
     /// A recovery on a full disk left steps that come before anything is added or trimmed.
@@ -91,6 +96,7 @@ impl Files {
             symbols,
             watermark,
             spares: Mutex::new(spares),
+            parked: Mutex::default(),
             signs: Signs::default(),
             bell,
             troubles: Mutex::default(),
@@ -125,6 +131,26 @@ impl Files {
     /// The segment that begins with `base` may get frames (PUB-07).
     pub(super) fn cover(&self, base: Fsn) -> Result<()> {
         Ok(self.bounds.cover(base)?)
+    }
+
+    /// Begins an empty segment that takes the next frame, number `next`.
+    pub(super) fn begin_empty(&self, blank: Blank, next: Fsn) -> result::Result<Open, (Blank, Error)> {
+        let mut open = Open::begin(blank, next);
+        match open.announce().and_then(|()| self.cover(next)) {
+            Ok(()) => {
+                open.publish();
+                Ok(open)
+            }
+            Err(error) => Err((open.into_blank(), error)),
+        }
+    }
+
+    /// Everything is acknowledged, and the segment being written to is more than half full: it may be
+    /// given up if nothing else comes (PUB-18).
+    pub(super) fn idle(&self) {
+        if !self.signs.idle.swap(true, Ordering::AcqRel) {
+            self.ring();
+        }
     }
 
     /// There is a new segment.

@@ -144,6 +144,11 @@ impl Writer {
 }
 
 impl Reader {
+    /// Bytes of the region.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
     /// The first `published` bytes of a file that nobody writes to any more. M1 has to hold.
     ///
     /// # Errors

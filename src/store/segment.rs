@@ -71,6 +71,11 @@ impl Open {
         self.blank.writer.len()
     }
 
+    /// Whether more than half of it is in use.
+    pub(super) fn is_mostly_full(&self) -> bool {
+        self.filled > self.len() / 2
+    }
+
     /// Bytes left for envelopes and payloads.
     #[inline]
     pub(super) fn room(&self) -> usize {
@@ -179,6 +184,11 @@ impl Indexed {
 
     pub(super) fn base(&self) -> Fsn {
         self.base
+    }
+
+    /// Whether more than half of it is in use.
+    pub(super) fn is_mostly_full(&self) -> bool {
+        self.reader.published().len() > self.reader.len() / 2
     }
 
     /// Makes sure that the place of `fsn` is known; `false` if this segment does not hold it (yet).

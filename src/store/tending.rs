@@ -4,6 +4,7 @@
 //!  spare   the producer waits, or soon will: allocate a segment          (PUB-10, PUB-11)
 //!  settle  after a rotation: directory, header, manifest                  (PUB-07)
 //!  trim    symbols, watermark, manifest; then unlink or recycle, directory (PUB-17)
+//!  shrink  a second after all was acknowledged: an empty segment          (PUB-18)
 //!  pass    in `periodic`: symbols, directory, segments, manifest          (DUR-01)
 //!  close   what is left to do, at once                                    (CLOSE-03, CLOSE-04)
 //! ```
@@ -12,6 +13,7 @@
 //! round, which begins again after a pause (PUB-19, DUR-05).
 
 mod close;
+mod idle;
 mod retry;
 
 use parking_lot::Mutex;
@@ -82,6 +84,8 @@ struct Work {
     doomed: VecDeque<Sealed>,
     /// Whether there are names in the directory that may not last.
     new_names: bool,
+    /// When to look whether still nothing came behind that frame.
+    idle: Option<(Instant, Option<Fsn>)>,
     /// When the next pass may begin.
     next_pass: Option<Instant>,
     spare: Retry,
@@ -115,6 +119,8 @@ enum Job {
     Durable(Option<Fsn>),
 }
 
+/// How long nothing has to come before an acknowledged segment is given up (PUB-18).
+const IDLE: Duration = Duration::from_secs(1);
 /// Mappings of sealed segments that are kept, since their frames are about to be sent.
 const WARM_SEGMENTS: usize = 4;
 
@@ -126,6 +132,7 @@ impl Tending {
             jobs: VecDeque::new(),
             doomed: VecDeque::new(),
             new_names: false,
+            idle: None,
             next_pass: None,
             spare: Retry::default(),
             settle: Retry::default(),
@@ -156,6 +163,8 @@ impl Tending {
         }
         if let Some(round) = work.round {
             self.go_on(round, work, now);
+        } else if self.shrink(work, now) {
+            return Turn::Again;
         } else if !self.begin_round(work, now) {
             return Turn::Wait(self.next_deadline(work));
         }
@@ -201,6 +210,9 @@ impl Tending {
         let mut deadline = Deadline::NEVER;
         if self.lacks_spares() {
             deadline = deadline.min(work.spare.deadline());
+        }
+        if let Some((at, _)) = work.idle {
+            deadline = deadline.min(Deadline::at(at));
         }
         deadline = deadline.min(work.settle.deadline()).min(work.trim.deadline());
         if self.place.files.signs.dirty.load(Ordering::Acquire) {

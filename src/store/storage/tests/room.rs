@@ -141,3 +141,41 @@ fn a_producer_that_had_to_wait_gets_more_spares_and_no_more_than_the_budget() {
     assert!(matches!(rig.append(&[&[5; 60]]), Err(Refused::Full { .. })));
     assert_eq!(rig.tend(), Deadline::NEVER, "nothing can be done before a trim");
 }
+
+#[test]
+fn pub_18_an_idle_slot_shrinks_to_one_empty_segment() {
+    let mut rig = Rig::new(9, Durability::Memory);
+    for byte in 0..5 {
+        rig.put(byte, 60);
+    }
+    for fsn in 0..5 {
+        rig.read(fsn);
+    }
+    rig.ack(4);
+    let due = Deadline::after(rig.clock.now(), Duration::from_secs(1));
+    assert_eq!(rig.tend(), due);
+    // Something comes in time: not idle.
+    rig.put(5, 60);
+    rig.tend_later(1);
+    assert_eq!(strict(&rig.disk).1.last(), Some(&vec![5; 60]));
+    rig.read(5);
+    rig.ack(5);
+    rig.tend();
+    rig.tend_later(2);
+    assert_eq!(rig.tend_later(2), Deadline::NEVER, "and never again");
+    assert_eq!((segments(&rig), rig.opened.ledger.bytes_used(), rig.bounds()), (1, 100, (6, 6)));
+    assert_eq!(strict(&rig.disk), (6, vec![]));
+    rig.put(6, 60);
+    assert_eq!((rig.read(6).unwrap(), strict(&rig.disk)), (vec![6; 60], (6, vec![vec![6; 60]])));
+}
+
+#[test]
+fn pub_18_a_segment_that_is_not_half_full_stays() {
+    let mut rig = Rig::new(9, Durability::Memory);
+    rig.put(0, 10);
+    rig.read(0);
+    rig.ack(0);
+    assert_eq!(rig.tend(), Deadline::NEVER);
+    assert_eq!(rig.tend_later(60), Deadline::NEVER);
+    assert_eq!(strict(&rig.disk), (0, vec![vec![0; 10]]));
+}
