@@ -133,12 +133,12 @@ registry! {
     MaxBufSize "max_buf_size" [] Ingest, Kind::Bytes { min: 1, max: MAX }, "100m", Full, "bound of the row buffer; not below `init_buf_size`";
     MaxNameLen "max_name_len" [] Ingest, Kind::Count { min: 16, max: 127 }, "127", Full, "bytes that a table or column name may have, 16 to 127";
     AllowTimestampColumn "allow_timestamp_column" [] Ingest, Kind::Flag, "off", Full, "`on` permits a column named `timestamp`, for tables whose designated timestamp has another name";
-    SfDir "sf_dir" [] Ingest, Kind::Text, "", DefaultOnly, "directory of the store-and-forward slots; unset: frames are kept in memory";
+    SfDir "sf_dir" [] Ingest, Kind::Text, "", Full, "directory of the store-and-forward slots; unset: frames are kept in memory";
     SenderId "sender_id" [] Ingest, Kind::Text, "default", Full, "name of the slot in `sf_dir`, of letters, digits, `_` and `-`; without `sf_dir` it names nothing";
     SfMaxSegmentBytes "sf_max_segment_bytes" ["sf_max_bytes"] Ingest, SEGMENT_BYTES, "4m", Full, "size of a segment of the store, 33 to 4294967295";
     SfMaxTotalBytes "sf_max_total_bytes" [] Ingest, Kind::Bytes { min: 1, max: MAX }, "", Full, "bound of the store, at least two segments; unset: 10g with `sf_dir`, 128m without";
-    SfDurability "sf_durability" [] Ingest, Kind::Word(Durability::WORDS), "memory", DefaultOnly, "when frames reach stable storage: `memory`, `periodic`, `append`; the last two need `sf_dir`";
-    SfSyncIntervalMillis "sf_sync_interval_millis" [] Ingest, POSITIVE_MILLIS, "5000", DefaultOnly, "time between two syncs; needs `sf_durability=periodic`";
+    SfDurability "sf_durability" [] Ingest, Kind::Word(Durability::WORDS), "memory", Full, "when frames reach stable storage: `memory`, `periodic`, `append`; the last two need `sf_dir`";
+    SfSyncIntervalMillis "sf_sync_interval_millis" [] Ingest, POSITIVE_MILLIS, "5000", Full, "time between two syncs; needs `sf_durability=periodic`";
     SfAppendDeadlineMillis "sf_append_deadline_millis" [] Ingest, MILLIS, "30000", Full, "how long a flush waits for room in the store; 0: not at all";
     DrainOrphans "drain_orphans" [] Ingest, Kind::Flag, "off", DefaultOnly, "`on`: deliver what senders of other slots left behind";
     MaxBackgroundDrainers "max_background_drainers" [] Ingest, Kind::Count { min: 0, max: MAX }, "4", DefaultOnly, "orphaned slots that are drained at a time; 0: none";

@@ -14,10 +14,11 @@ use crate::dial::{Connected, Dialer, setup};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::health::Backoff;
-use crate::store;
+use crate::store::{self, Appender, Cursor, Epochs, Ledger, Storage, SymbolLog};
 use crate::time::{Deadline, SystemClock};
 use crate::transport::Wake;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Makes a [`Sender`]: a connect string, and calls for what is set beside it. A call wins over the
 /// string, whichever comes first.
@@ -110,7 +111,8 @@ impl SenderBuilder {
     ///
     /// # Errors
     ///
-    /// `Config` for settings that do not work. For the first two modes what the last round came to:
+    /// `Config` for settings that do not work. `StoreLocked` if another sender owns the slot in `sf_dir`,
+    /// `Store` if that cannot be opened. For the first two modes what the last round came to:
     /// `Transport`, `Auth`, `RoleMismatch` or `ProtocolVersion`, with a failure for each endpoint.
     pub fn build(self) -> Result<Sender> {
         let config = self.config.ingest()?;
@@ -121,11 +123,80 @@ impl SenderBuilder {
 
 /// Makes a sender in this environment.
 pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
-    let (appender, cursor, ledger) = store::memory(store::Config {
-        segment_bytes: config.store.segment_bytes,
-        total_bytes: config.store.total_bytes,
-    })?;
-    let (log, mirror) = store::symbols();
+    let Ends { appender, cursor, ledger, log, symbols, storage } = store(config, env)?;
+    let started = start(config, env, (cursor, ledger, symbols));
+    let (shared, io) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            // What a slot holds stays there; the next try finds it unlocked.
+            drop(appender);
+            let closed = storage.map_or(Ok(()), |storage| storage.close(CLOSE_LIMIT));
+            closed.unwrap_or_else(|e| log::warn!("{e}"));
+            return Err(error);
+        }
+    };
+    let recovered = storage.as_ref().map_or(0, Storage::recovered);
+    shared.tally.frames_recovered.add(recovered);
+    let mut rng = env.rng();
+    let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
+    let interner = Interner::resume(log, rng.u64(..), Bounds::SERVER);
+    let sizes = Sizes { first_bytes: config.init_buf_size, max_bytes: config.max_buf_size };
+    let buffer = Buffer::new(interner, rules, sizes, rng.u64(..));
+    let settings = Settings {
+        append_deadline: config.store.append_deadline,
+        close_timeout: config.close_flush_timeout,
+        transaction: config.transaction,
+    };
+    let auto_flush = auto_flush(config);
+    let clock = Arc::clone(&env.clock);
+    Ok(Sender::new(buffer, appender, auto_flush, shared, clock, settings, Some(io)).in_slot(storage))
+}
+
+/// How long giving up a slot may take when no sender comes of it.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// A store, by its ends.
+struct Ends {
+    appender: Appender,
+    cursor: Cursor,
+    ledger: Arc<Ledger>,
+    log: SymbolLog,
+    symbols: Epochs,
+    storage: Option<Storage>,
+}
+
+/// Opens the store, in memory or in its slot.
+fn store(config: &IngestConfig, env: &Env) -> Result<Ends> {
+    let sizes =
+        store::Config { segment_bytes: config.store.segment_bytes, total_bytes: config.store.total_bytes };
+    let Some(root) = &config.store.dir else {
+        let (appender, cursor, ledger) = store::memory(sizes)?;
+        let (log, mirror) = store::symbols();
+        return Ok(Ends { appender, cursor, ledger, log, symbols: mirror.into(), storage: None });
+    };
+    let slot = store::SlotConfig {
+        dir: root.join(&config.store.sender_id),
+        sizes,
+        durability: config.store.durability,
+        sync_interval: config.store.sync_interval,
+    };
+    let site = store::Site {
+        disk: Arc::clone(&env.disk),
+        clock: Arc::clone(&env.clock),
+        keeper: env.keeper.clone(),
+    };
+    // The events were logged.
+    let (opened, _events) = store::open(&slot, &site)?;
+    let store::Opened { appender, cursor, ledger, symbols: (log, symbols), storage } = opened;
+    Ok(Ends { appender, cursor, ledger, log, symbols, storage: Some(storage) })
+}
+
+/// Makes the first connection, if that is to be waited for, and starts the I/O thread.
+fn start(
+    config: &IngestConfig,
+    env: &Env,
+    (cursor, ledger, symbols): (Cursor, Arc<Ledger>, Epochs),
+) -> Result<(Arc<Shared>, Thread)> {
     let no_descriptor = |e| Error::new(ErrorKind::Store, "cannot make a wake-up").caused_by(e);
     let shared = Arc::new(Shared::new(ledger, &*env.clock).map_err(no_descriptor)?);
     let mut dialer = Dialer::new(Arc::clone(&env.connector), setup::ingress(config));
@@ -136,23 +207,12 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
         rng: env.rng(),
         dialer,
         cursor,
-        mirror,
+        symbols,
         rules: rules(config),
         first,
-    })
-    .map_err(|e| Error::new(ErrorKind::Store, "cannot start the I/O thread").caused_by(e))?;
-    let mut rng = env.rng();
-    let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
-    let interner = Interner::new(log, rng.u64(..), Bounds::SERVER);
-    let sizes = Sizes { first_bytes: config.init_buf_size, max_bytes: config.max_buf_size };
-    let buffer = Buffer::new(interner, rules, sizes, rng.u64(..));
-    let settings = Settings {
-        append_deadline: config.store.append_deadline,
-        close_timeout: config.close_flush_timeout,
-        transaction: config.transaction,
-    };
-    let auto_flush = auto_flush(config);
-    Ok(Sender::new(buffer, appender, auto_flush, shared, Arc::clone(&env.clock), settings, Some(io)))
+    });
+    let io = io.map_err(|e| Error::new(ErrorKind::Store, "cannot start the I/O thread").caused_by(e))?;
+    Ok((shared, io))
 }
 
 fn auto_flush(config: &IngestConfig) -> AutoFlush {
@@ -182,7 +242,7 @@ fn connect(config: &IngestConfig, env: &Env, dialer: &mut Dialer, wake: &Wake) -
     }
     let budget = match config.connect.mode {
         ConnectMode::Sync => config.reconnect.max_duration,
-        _ => std::time::Duration::ZERO,
+        _ => Duration::ZERO,
     };
     let deadline = Deadline::after(env.clock.now(), budget);
     let mut backoff = Backoff::ingest(config.reconnect.initial_backoff, config.reconnect.max_backoff);

@@ -62,10 +62,13 @@ impl Default for Rules {
 /// What the store holds, as far as delivery asks.
 pub(crate) trait Backlog {
     /// A frame that is not acknowledged; `None` if it is not published.
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>>;
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>>;
 
-    /// Dictionary entries that exist.
-    fn symbols(&self) -> u64;
+    /// Dictionary entries that exist for frames like this one.
+    fn symbols(&self, fsn: Fsn) -> u64;
+
+    /// Whether ids have other meanings from this frame on, which registers all that it needs (REC-13).
+    fn renumbers(&self, fsn: Fsn) -> bool;
 
     /// Whether a connection that began with frame `first` has to end before frame `next`, since
     /// that needs a new one.
@@ -79,6 +82,15 @@ pub(crate) struct Queued {
     pub(crate) bytes: usize,
 }
 
+/// Why a frame cannot be sent.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// Its bytes are wrong, for good.
+    Damaged(WireError),
+    /// The disk does not give it now.
+    NotNow(Error),
+}
+
 /// What to do next.
 #[derive(Debug)]
 pub(crate) enum Action {
@@ -87,8 +99,9 @@ pub(crate) enum Action {
     /// Send the frame; answer with `on_sent`.
     SendFrame(Fsn),
     /// Send one catch-up message of at most `message_max` bytes with entries from id `from` on, none
-    /// of `to` and above; answer with `on_symbols_sent` or `on_symbol_too_large`.
-    SendSymbols { from: u64, to: u64, message_max: usize },
+    /// of `to` and above, as frame `fsn` and those behind it need them; answer with `on_symbols_sent`
+    /// or `on_symbol_too_large`.
+    SendSymbols { fsn: Fsn, from: u64, to: u64, message_max: usize },
     /// Send a PING.
     Ping,
     /// Everything up to `fsn` is committed: `frames` of `bytes` since the last time.
@@ -169,6 +182,8 @@ enum Cause {
     Mute,
     /// The endpoint cannot take what is to be sent next (REP-05, REP-07).
     Unfit(Error),
+    /// What is to be sent next cannot be read now.
+    Unread(Error),
     /// The next frames need a connection of their own (CONN-17).
     Renewed,
     /// The store is damaged.
@@ -401,7 +416,7 @@ impl Delivery {
             Cause::Violation(_) => (Host::Broke, Some(CLOSE_PROTOCOL_ERROR)),
             Cause::Mute => (Host::Broke, None),
             Cause::Unfit(_) => (Host::Broke, Some(CLOSE_NORMAL)),
-            Cause::Renewed | Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
+            Cause::Renewed | Cause::Unread(_) | Cause::Fatal(_) => (Host::Kept, Some(CLOSE_NORMAL)),
         };
         self.state = State::Waiting { until: now };
         let why = cause.to_string();
@@ -453,7 +468,7 @@ impl Delivery {
                 self.strike(suspect, Strike::Break, "no answer", now)?;
                 Some(self.pace.after_end(&mut self.rng))
             }
-            Cause::Unfit(error) => {
+            Cause::Unfit(error) | Cause::Unread(error) => {
                 self.report(Category::Store, error);
                 Some(self.pace.after_end(&mut self.rng))
             }

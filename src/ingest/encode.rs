@@ -28,8 +28,12 @@ const FRAME_HEAD_BYTES: usize = frame::HEADER_BYTES + 2 * varint::MAX_BYTES;
 pub(crate) struct Plan {
     parts: Vec<Part>,
     pub(crate) frames: Vec<Frame>,
+    /// The most bytes that each of them can take.
+    pub(crate) bounds: Vec<usize>,
     /// The frames of each commit group.
     pub(crate) groups: Vec<Range<usize>>,
+    /// Whether each frame carries all symbols that it uses (REC-13).
+    pub(crate) dense: bool,
 }
 
 /// Rows of one table in one frame.
@@ -102,11 +106,13 @@ impl Plan {
         }
         self.close_frame(draft);
         self.close_group(first_frame);
+        self.bounds.clear();
+        self.bounds.extend(self.frames.iter().map(|frame| frame.bytes_max));
     }
 
     fn close_frame(&mut self, draft: Draft) -> Draft {
         let end = self.parts.len();
-        let next = Draft::new(end, draft.symbols.end);
+        let next = Draft::new(end, if self.dense { 0 } else { draft.symbols.end });
         if draft.first_part < end {
             self.frames.push(Frame {
                 parts: draft.first_part..end,
@@ -163,7 +169,8 @@ impl Plan {
 
     /// How many dictionary entries the frames of a group make known.
     pub(crate) fn symbols_after(&self, group: Range<usize>) -> u32 {
-        self.frames.get(group).unwrap_or_default().last().map_or(0, |frame| frame.symbols.end)
+        let frames = self.frames.get(group).unwrap_or_default();
+        frames.iter().map(|frame| frame.symbols.end).max().unwrap_or(0)
     }
 }
 

@@ -33,6 +33,18 @@ impl Interner {
         Interner { log, by_text: Lookup::default(), seed, bytes: 0, bounds }
     }
 
+    /// Goes on with the entries that the log has.
+    pub(crate) fn resume(log: SymbolLog, seed: u64, bounds: Bounds) -> Interner {
+        let mut interner = Interner::new(log, seed, bounds);
+        let Interner { log, by_text, bytes, .. } = &mut interner;
+        for id in 0..log.len() {
+            let text = log.text(id).unwrap_or_default();
+            by_text.push(lookup::hash(seed, text), |id| lookup::hash(seed, log.text(id).unwrap_or_default()));
+            *bytes += text.len();
+        }
+        interner
+    }
+
     /// Ids given so far, those of the unfinished row included.
     #[inline]
     pub(crate) fn len(&self) -> u32 {

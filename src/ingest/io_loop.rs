@@ -16,7 +16,7 @@ use super::rejections::Category;
 use super::shared::Shared;
 use crate::dial::{Connected, Dialer};
 use crate::error::{Error, ErrorKind};
-use crate::store::{Cursor, SymbolMirror};
+use crate::store::{Cursor, Epochs};
 use crate::time::{Clock, Deadline};
 use crate::transport::{Incoming, Link, LinkError, Waited};
 use outbox::{Outbox, Outgoing};
@@ -30,7 +30,7 @@ pub(crate) struct Parts {
     pub(crate) rng: fastrand::Rng,
     pub(crate) dialer: Dialer,
     pub(crate) cursor: Cursor,
-    pub(crate) mirror: SymbolMirror,
+    pub(crate) symbols: Epochs,
     pub(crate) rules: Rules,
     /// A connection that was made before the thread began.
     pub(crate) first: Option<Connected>,
@@ -72,9 +72,9 @@ pub(crate) enum Turn {
 impl IoLoop {
     /// Nothing is done before the first turn.
     pub(crate) fn new(parts: Parts) -> IoLoop {
-        let Parts { shared, clock, rng, dialer, cursor, mirror, rules, first } = parts;
+        let Parts { shared, clock, rng, dialer, cursor, symbols, rules, first } = parts;
         let delivery = Delivery::new(&rules, shared.ledger.acked(), rng, clock.now());
-        let outbox = Outbox::new(cursor, mirror, Arc::clone(&shared));
+        let outbox = Outbox::new(cursor, symbols, Arc::clone(&shared));
         let mut io = IoLoop { shared, clock, dialer, delivery, outbox, wire: None };
         if let Some(connected) = first {
             io.adopt(connected);
@@ -158,8 +158,8 @@ impl IoLoop {
         match action {
             Action::Connect => self.dial(),
             Action::SendFrame(fsn) => self.hand_over(Outgoing::frame(fsn)),
-            Action::SendSymbols { from, to, message_max } => {
-                match self.outbox.symbols(from, to, message_max) {
+            Action::SendSymbols { fsn, from, to, message_max } => {
+                match self.outbox.symbols(fsn, from, to, message_max) {
                     Ok(outgoing) => self.hand_over(outgoing),
                     Err((id, bytes)) => self.delivery.on_symbol_too_large(id, bytes, now),
                 }

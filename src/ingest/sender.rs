@@ -1,5 +1,7 @@
 //! The producer's half of a sender.
 
+mod storing;
+
 use super::autoflush::AutoFlush;
 use super::buffer::Buffer;
 use super::delivery::UNKNOWN_CAP_BYTES;
@@ -10,11 +12,10 @@ use super::rows::Row;
 use super::shared::Shared;
 use super::snapshot::{Counters, Health, LinkState};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Appender, Fsn, Outcome, Refused};
+use crate::store::{Appender, Fsn, Outcome, Storage};
 use crate::time::{Clock, Deadline};
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long stopping the I/O thread may take beyond a time-out (FLUSH-14).
 const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 ///
 /// ```no_run
 /// use qwp::{Sender, TimestampNanos};
-/// use std::time::{Duration, Instant};
+/// use std::time::Duration;
 ///
 /// let mut sender = Sender::from_conf("ws::addr=localhost:9000;")?;
 /// sender
@@ -49,8 +50,6 @@ pub struct Sender {
     pub(super) buffer: Buffer,
     appender: Appender,
     plan: Plan,
-    /// Sizes of a group's frames, kept for its memory.
-    bounds: Vec<usize>,
     /// Dictionary entries that published frames carry.
     published_symbols: u32,
     reach: Reach,
@@ -59,6 +58,8 @@ pub struct Sender {
     pub(super) clock: Arc<dyn Clock>,
     settings: Settings,
     io: Option<Thread>,
+    /// The slot on disk, if the store is in one.
+    storage: Option<Storage>,
     state: State,
 }
 
@@ -89,20 +90,31 @@ impl Sender {
         settings: Settings,
         io: Option<Thread>,
     ) -> Sender {
+        let published_symbols = buffer.symbols.len();
         Sender {
             buffer,
             appender,
             plan: Plan::default(),
-            bounds: Vec::new(),
-            published_symbols: 0,
+            published_symbols,
             reach: Reach::default(),
             auto_flush,
             shared,
             clock,
             settings,
             io,
+            storage: None,
             state: State::Open,
         }
+    }
+
+    /// Keeps its store in this slot, if there is one.
+    pub(crate) fn in_slot(mut self, storage: Option<Storage>) -> Sender {
+        self.storage = storage;
+        if self.storage.as_ref().is_some_and(Storage::is_dense) {
+            self.plan.dense = true;
+            self.published_symbols = 0;
+        }
+        self
     }
 
     /// Starts a row of a table. Nothing of it counts before [`Row::at`] or [`Row::at_now`].
@@ -180,15 +192,16 @@ impl Sender {
     }
 
     /// Flushes, waits up to `close_flush_timeout_millis` for acknowledgements, and stops the I/O
-    /// thread, which takes at most a second more. Later calls return `Closed`; a second `close` does
-    /// nothing (FLUSH-07, FLUSH-13).
+    /// thread, which takes at most a second more. Then a slot on disk is left: empty if everything was
+    /// acknowledged, else with a last sync if `sf_durability` asks for one, which may take 5 seconds more.
+    /// Later calls return `Closed`; a second `close` does nothing (FLUSH-07, FLUSH-13).
     ///
     /// # Errors
     ///
-    /// `Timeout` with what is left and that it is lost, as this store is in memory. What `flush` fails
-    /// with, and the rows that are lost by that. The terminal error, unless a call has returned it
-    /// before. `InvalidCall` under `transaction=on` for rows that were pending: they are discarded, the
-    /// error counts them (FLUSH-12).
+    /// `Timeout` with what is left, and whether it is on disk or lost. What `flush` fails with, and the
+    /// rows that are lost by that. `Store` if the files could not be put in order. The terminal error,
+    /// unless a call has returned it before. `InvalidCall` under `transaction=on` for rows that were
+    /// pending: they are discarded, the error counts them (FLUSH-12).
     pub fn close(&mut self) -> Result<()> {
         if self.state == State::Closed {
             return Ok(());
@@ -205,19 +218,32 @@ impl Sender {
         // Before the thread ends, and with it the connection.
         let link = self.link_text();
         self.state = State::Closed;
-        if let Some(mut io) = self.io.take()
-            && !io.stop(STOP_GRACE)
-        {
+        let stopped = self.io.take().is_none_or(|mut io| io.stop(STOP_GRACE));
+        if !stopped {
             log::error!("the I/O thread did not end within {} ms and is left behind", STOP_GRACE.as_millis());
         }
+        // CLOSE-06: the files come first.
+        let left = self.shared.ledger.unacked();
+        let fate = self.fate();
+        let files = self.close_files(stopped, deadline);
         match (self.shared.terminal(), flushed) {
             (Some(terminal), _) if !told => Err(terminal.clone()),
-            (_, Err(e)) => Err(self.not_flushed(e, &link)),
-            (_, Ok(())) => match self.shared.ledger.unacked() {
-                0 => Ok(()),
-                left => Err(left_behind(left, &link)),
-            },
+            (_, Err(e)) => Err(self.not_flushed(e, left, &link, &fate)),
+            (_, Ok(())) if left > 0 => Err(left_behind(left, &link, &fate)),
+            (_, Ok(())) => files,
         }
+    }
+
+    /// Leaves the slot in order, if the store is in one.
+    fn close_files(&mut self, stopped: bool, deadline: Deadline) -> Result<()> {
+        self.appender.close();
+        let Some(storage) = self.storage.take() else { return Ok(()) };
+        if !stopped {
+            // A thread that may still work with the files keeps the lock (LOCK-11).
+            return Ok(());
+        }
+        let left = deadline.remaining(self.clock.now()).unwrap_or(self.settings.close_timeout);
+        storage.close(left).inspect_err(|e| log::error!("closing the slot: {e}"))
     }
 
     /// Forgets the rows that were not flushed.
@@ -244,6 +270,13 @@ impl Sender {
     /// Whether a connection was ever established (INIT-03).
     pub fn was_ever_connected(&self) -> bool {
         self.shared.was_ever_connected()
+    }
+
+    /// The frame up to which everything is on stable storage: with `sf_durability=append` what was
+    /// flushed, with `periodic` what the last sync of the files reached. Without either nobody asks for
+    /// that, and it is `None` (DUR-01).
+    pub fn durable(&self) -> Option<Fsn> {
+        self.shared.ledger.durable()
     }
 
     /// How the sender is doing: whether there is a connection, since when there is none, and why.
@@ -371,95 +404,6 @@ impl Sender {
         by_server.min(self.appender.max_frame() / 2)
     }
 
-    pub(super) fn publish(&mut self) -> Result<()> {
-        if self.buffer.rows == 0 {
-            return Ok(());
-        }
-        self.buffer.seal();
-        let mut plan = std::mem::take(&mut self.plan);
-        plan.make(&self.buffer, self.published_symbols, self.frame_limit());
-        let stored = (0..plan.groups.len()).try_for_each(|group| self.store(&plan, group));
-        self.plan = plan;
-        stored?;
-        self.buffer.clear();
-        self.auto_flush.flushed();
-        Ok(())
-    }
-
-    /// Appends one commit group, waiting for room.
-    fn store(&mut self, plan: &Plan, group: usize) -> Result<()> {
-        let frames = plan.groups.get(group).cloned().unwrap_or_default();
-        self.bounds.clear();
-        self.bounds
-            .extend(plan.frames.get(frames.clone()).unwrap_or_default().iter().map(|frame| frame.bytes_max));
-        self.make_room()?;
-        if self.reach.extend(plan.tables(frames.clone(), &self.buffer)) {
-            let first = self.shared.ledger.published().map_or(Fsn::FIRST, Fsn::next);
-            self.shared.renewals.mark(first);
-        }
-        let rows = self.buffer.rows;
-        let bytes = self.append(plan, frames.clone())?;
-        self.published_symbols = plan.symbols_after(frames.clone());
-        let count = frames.len();
-        plan.stored(frames, &mut self.buffer);
-        let tally = &self.shared.tally;
-        tally.frames_published.add(count as u64);
-        tally.bytes_published.add(bytes as u64);
-        tally.rows_published.add((rows - self.buffer.rows) as u64);
-        self.shared.wake.notify();
-        Ok(())
-    }
-
-    /// Waits until the frames of `bounds` fit into the store (FLUSH-04).
-    fn make_room(&mut self) -> Result<()> {
-        let mut since = None;
-        loop {
-            let epoch = match self.appender.reserve(&self.bounds) {
-                Ok(()) => break,
-                Err(Refused::Full { epoch }) => epoch,
-                Err(refused) => return Err(refused_for_good(refused)),
-            };
-            let start = *since.get_or_insert_with(|| self.clock.now());
-            let deadline = Deadline::after(start, self.settings.append_deadline);
-            match self.shared.ledger.wait_room(epoch, deadline, &*self.clock) {
-                Outcome::Reached => {}
-                Outcome::TimedOut => {
-                    self.count_stall(start);
-                    return Err(self.back_pressure());
-                }
-                Outcome::Ended => return Err(self.unusable()),
-            }
-        }
-        if let Some(start) = since {
-            self.count_stall(start);
-        }
-        Ok(())
-    }
-
-    fn count_stall(&self, start: Instant) {
-        let stalled = self.clock.now().saturating_duration_since(start);
-        self.shared.tally.stalls.add(1);
-        self.shared.tally.stalled_nanos.add(u64::try_from(stalled.as_nanos()).unwrap_or(u64::MAX));
-    }
-
-    fn append(&mut self, plan: &Plan, frames: Range<usize>) -> Result<usize> {
-        let bug = || Error::new(ErrorKind::Bug, "a frame outgrew its bound");
-        let mut group = match self.appender.begin(&self.bounds) {
-            Ok(group) => group,
-            Err(refused) => return Err(refused_for_good(refused)),
-        };
-        let mut bytes = 0;
-        for frame in plan.frames.get(frames.clone()).unwrap_or_default() {
-            let room = group.frame(frame.bytes_max).ok_or_else(bug)?;
-            let written = plan.write(frame, &self.buffer, room).ok_or_else(bug)?;
-            group.seal(written);
-            bytes += written;
-        }
-        self.buffer.symbols.log.publish(plan.symbols_after(frames));
-        group.publish();
-        Ok(bytes)
-    }
-
     fn wait(&mut self, fsn: Fsn, deadline: Deadline) -> Result<()> {
         match self.shared.ledger.wait_acked(fsn, deadline, &*self.clock) {
             Outcome::Reached => Ok(()),
@@ -482,45 +426,40 @@ impl Sender {
         if self.shared.terminal().is_some() { Ok(()) } else { self.publish() }
     }
 
-    #[cold]
-    fn back_pressure(&self) -> Error {
-        let ledger = &self.shared.ledger;
-        let show = |fsn: Option<Fsn>| fsn.map_or_else(|| "none".to_owned(), |fsn| fsn.to_string());
-        Error::new(ErrorKind::BackPressure, "the store is full")
-            .with("bytes used", ledger.bytes_used())
-            .with("of", ledger.bytes_max())
-            .with("published", show(ledger.published()))
-            .with("acked", show(ledger.acked()))
-            .because(format!(
-                "{}; the rows stay in the buffer: flush again, or raise sf_max_total_bytes",
-                self.link_text()
-            ))
+    /// What becomes of frames that the server did not get (FLUSH-07, CLOSE-04).
+    fn fate(&self) -> String {
+        match &self.storage {
+            None => "what the server did not get is lost, as the store is in memory".to_owned(),
+            Some(storage) => format!(
+                "what the server did not get is on disk, with {} bytes of segments in {}: the next sender of this slot delivers it",
+                self.shared.ledger.bytes_used(),
+                storage.dir().display()
+            ),
+        }
     }
 
-    /// The error of the flush in `close`: with it are lost the rows, and what was on its way.
+    /// The error of the flush in `close`: with it are lost the rows, and maybe what was on its way.
     #[cold]
-    fn not_flushed(&self, error: Error, link: &str) -> Error {
+    fn not_flushed(&self, error: Error, left: u64, link: &str, fate: &str) -> Error {
         let mut error = match error.kind() {
-            ErrorKind::BackPressure => error.because(format!("{link}; {LOST}")),
+            ErrorKind::BackPressure => error.because(format!("{link}; {fate}")),
             _ => error,
         };
         if self.buffer.rows > 0 {
             error = error.with("rows lost", self.buffer.rows);
         }
-        match self.shared.ledger.unacked() {
+        match left {
             0 => error,
             left => error.with("frames left", left).doubtful(),
         }
     }
 }
 
-const LOST: &str = "what the server did not get is lost, as the store is in memory";
-
 #[cold]
-fn left_behind(frames: u64, link: &str) -> Error {
+fn left_behind(frames: u64, link: &str, fate: &str) -> Error {
     Error::new(ErrorKind::Timeout, "closed before everything was acknowledged")
         .with("frames left", frames)
-        .because(format!("{link}; {LOST}"))
+        .because(format!("{link}; {fate}"))
         .doubtful()
 }
 
@@ -528,25 +467,6 @@ impl Drop for Sender {
     fn drop(&mut self) {
         if let Err(e) = self.close() {
             log::error!("sender dropped: {e}");
-        }
-    }
-}
-
-/// A group that no waiting helps.
-#[cold]
-fn refused_for_good(refused: Refused) -> Error {
-    let e = Error::new(ErrorKind::TooLarge, "batch too large for the store");
-    match refused {
-        // Room was made before.
-        Refused::Full { .. } => Error::new(ErrorKind::Bug, "the store lost its room"),
-        Refused::FrameTooLarge { bytes, bytes_max } => e
-            .with("bytes", bytes)
-            .because(format!("a segment takes frames of {bytes_max} bytes; raise sf_max_segment_bytes")),
-        Refused::NeverFits { segments, segments_max } => e.with("segments", segments).because(format!(
-            "sf_max_total_bytes has room for {segments_max}; raise it, flush more often, or clear"
-        )),
-        Refused::NoMemory { bytes } => {
-            Error::new(ErrorKind::Store, "no memory for a segment").with("bytes", bytes)
         }
     }
 }

@@ -142,6 +142,8 @@ pub struct Counters {
     pub bytes_sent: u64,
     /// Frames sent on a connection after they had been sent on an earlier one.
     pub frames_replayed: u64,
+    /// Frames that an earlier sender left in the slot, not acknowledged (REP-08).
+    pub frames_recovered: u64,
     /// Frames that the server acknowledged.
     pub frames_acked: u64,
     /// Their bytes.
@@ -193,6 +195,7 @@ pub(crate) struct Tally {
     pub(super) frames_sent: Count,
     pub(super) bytes_sent: Count,
     pub(super) frames_replayed: Count,
+    pub(crate) frames_recovered: Count,
     pub(super) frames_acked: Count,
     pub(super) bytes_acked: Count,
     pub(super) connect_attempts: Count,
@@ -229,6 +232,7 @@ impl Tally {
             frames_sent: self.frames_sent.get(),
             bytes_sent: self.bytes_sent.get(),
             frames_replayed: self.frames_replayed.get(),
+            frames_recovered: self.frames_recovered.get(),
             frames_acked: self.frames_acked.get(),
             bytes_acked: self.bytes_acked.get(),
             connect_attempts: self.connect_attempts.get(),

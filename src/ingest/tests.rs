@@ -100,7 +100,7 @@ impl Producer {
     /// The frames published since the last look.
     pub(super) fn frames(&mut self) -> Vec<Decoded> {
         let mut frames = Vec::new();
-        while let Some(bytes) = self.cursor.frame(self.next).map(<[u8]>::to_vec) {
+        while let Some(bytes) = self.cursor.frame(self.next).unwrap().map(<[u8]>::to_vec) {
             self.next = self.next.next();
             frames.push(self.decode(&bytes));
         }
@@ -183,7 +183,7 @@ impl Producer {
 
     pub(super) fn frames_without_rows(&mut self) -> Vec<Outline> {
         let mut outlines = Vec::new();
-        while let Some(bytes) = self.cursor.frame(self.next) {
+        while let Some(bytes) = self.cursor.frame(self.next).unwrap() {
             let message = decode::message(bytes).unwrap();
             let rows_by_table =
                 message.blocks.iter().map(|block| (block.name.to_owned(), block.row_count)).collect();

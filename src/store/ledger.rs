@@ -20,8 +20,10 @@ pub(crate) struct Ledger {
     room: Gate,
     /// Set for good once nothing is worth waiting for.
     ended: AtomicBool,
-    /// Segments that hold frames: they count against the budget as a whole (PUB-12).
-    segments: AtomicU64,
+    /// Highest FSN on stable storage, -1 for none. Moved by whoever synced it.
+    durable: AtomicI64,
+    /// Bytes of all segments that there are: they count against the budget as a whole (PUB-12).
+    used: AtomicU64,
     segment_bytes: u64,
     segments_max: u64,
 }
@@ -44,10 +46,19 @@ impl Ledger {
             acked: Gate::new(-1),
             room: Gate::new(0),
             ended: AtomicBool::new(false),
-            segments: AtomicU64::new(0),
+            durable: AtomicI64::new(-1),
+            used: AtomicU64::new(0),
             segment_bytes,
             segments_max,
         }
+    }
+
+    /// Starts with what an earlier process left: both numbers, and the bytes of its segments.
+    pub(super) fn resume(&self, published: Option<Fsn>, acked: Option<Fsn>, used: u64) {
+        let number = |fsn: Option<Fsn>| fsn.map_or(-1, Fsn::as_i64);
+        self.published.store(number(published), Ordering::Release);
+        self.acked.raise(number(acked));
+        self.used.store(used, Ordering::Release);
     }
 
     /// Highest published frame.
@@ -62,6 +73,15 @@ impl Ledger {
         Fsn::new(self.acked.get())
     }
 
+    /// Highest frame on stable storage, as far as anybody asked for that (DUR-01, DUR-06).
+    pub(crate) fn durable(&self) -> Option<Fsn> {
+        Fsn::new(self.durable.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_durable(&self, fsn: Fsn) {
+        self.durable.fetch_max(fsn.as_i64(), Ordering::Release);
+    }
+
     /// Frames published and not acknowledged.
     pub(crate) fn unacked(&self) -> u64 {
         // In this order: a frame acknowledged in between counts as unacknowledged, never as -1.
@@ -70,9 +90,9 @@ impl Ledger {
         u64::try_from(published.saturating_sub(acked)).unwrap_or(0)
     }
 
-    /// Bytes of the segments that hold frames (PUB-12).
+    /// Bytes of all segments that there are (PUB-12).
     pub(crate) fn bytes_used(&self) -> u64 {
-        self.segments.load(Ordering::Relaxed).saturating_mul(self.segment_bytes)
+        self.used.load(Ordering::Relaxed)
     }
 
     /// Bytes that the store may use, in whole segments.
@@ -105,7 +125,7 @@ impl Ledger {
     }
 
     /// A number to hand to [`Ledger::wait_room`]: take it before looking for room.
-    pub(super) fn room_epoch(&self) -> i64 {
+    pub(crate) fn room_epoch(&self) -> i64 {
         self.room.get()
     }
 
@@ -123,16 +143,25 @@ impl Ledger {
         self.published.store(fsn.as_i64(), Ordering::Release);
     }
 
+    /// How many more segments there may be.
     pub(super) fn segments_left(&self) -> u64 {
-        self.segments_max.saturating_sub(self.segments.load(Ordering::Acquire))
+        let left = self.bytes_max().saturating_sub(self.used.load(Ordering::Acquire));
+        left / self.segment_bytes.max(1)
     }
 
     pub(super) fn segments_max(&self) -> u64 {
         self.segments_max
     }
 
-    pub(super) fn count_segments(&self, count: usize) {
-        self.segments.store(count as u64, Ordering::Release);
+    /// There is another segment of so many bytes.
+    pub(super) fn grow(&self, bytes: usize) {
+        self.used.fetch_add(bytes as u64, Ordering::AcqRel);
+    }
+
+    /// A segment of so many bytes is gone.
+    pub(super) fn shrink(&self, bytes: usize) {
+        let before = self.used.fetch_sub(bytes as u64, Ordering::AcqRel);
+        debug_assert!(before >= bytes as u64, "more bytes given up than there were");
     }
 }
 

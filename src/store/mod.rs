@@ -10,21 +10,44 @@
 //! file (store-and-forward.md 2.3, 2.4). Freed blocks are used again (PUB-20).
 
 mod appender;
+mod bounds;
+mod create;
 mod cursor;
+pub(crate) mod dictionary;
+pub(crate) mod disk;
+mod epochs;
+mod files;
 mod fsn;
-mod layout;
+mod keeper;
+pub(crate) mod layout;
 mod ledger;
+pub(crate) mod lock;
+pub(crate) mod marker;
+pub(crate) mod names;
+mod open;
+pub(crate) mod record;
+pub(crate) mod recovery;
 mod region;
 mod ring;
 mod segment;
+mod segment_file;
+mod slot_file;
+mod storage;
+mod symbol_file;
 mod symbols;
+mod tending;
 #[cfg(test)]
 mod tests;
+mod watermark;
 
 pub(crate) use appender::{Appender, Refused};
 pub(crate) use cursor::Cursor;
+pub(crate) use epochs::Epochs;
 pub use fsn::Fsn;
+pub(crate) use keeper::Keeper;
 pub(crate) use ledger::{Ledger, Outcome};
+pub(crate) use open::open;
+pub(crate) use storage::{Opened, Site, SlotConfig, Storage};
 pub(crate) use symbols::{SymbolLog, SymbolMirror, symbols};
 
 use std::sync::Arc;

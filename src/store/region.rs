@@ -7,10 +7,22 @@
 //! - Invariant R2: bytes from the published length on are touched by the one [`Writer`] only.
 //! - Invariant R3: the published length never exceeds `len`, only the writer moves it, and only
 //!   forward; [`Writer::recycle`] alone sets it back, with the proof that no reader exists.
+//!
+//! The block is on the heap, or a file that is mapped. A mapping adds what this process cannot enforce
+//! alone, so that it is asked for where the mapping is made:
+//!
+//! - Assumption M1: nobody else changes or cuts the file while it is mapped. The lock of the slot is
+//!   held, and every client takes it (LOCK-01). A file that is cut all the same, or a disk that
+//!   fails, ends the process by SIGBUS, as for every mapping.
+//! - Assumption M2: the blocks that are written to are really allocated (PUB-09), so that a full disk
+//!   is an error of the allocation, not a SIGBUS of a store.
 #![expect(unsafe_code, reason = "memory shared up to a moving end cannot be written with safe slices")]
 
+use memmap2::{MmapOptions, MmapRaw};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
+use std::fs::File;
+use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,10 +39,19 @@ pub(crate) struct Writer(Arc<Block>);
 pub(crate) struct Reader(Arc<Block>);
 
 struct Block {
-    /// Start of `len` bytes that are allocated with `layout` until the block is dropped.
+    /// Start of `len` bytes that `backing` keeps valid, initialised and in place until the block is
+    /// dropped.
     start: NonNull<u8>,
-    layout: Layout,
+    len: usize,
+    backing: Backing,
     published: AtomicUsize,
+}
+
+enum Backing {
+    /// Allocated with this layout.
+    Heap(Layout),
+    /// Unmapped when it is dropped. It gives out nothing but raw pointers.
+    Map { _map: MmapRaw },
 }
 
 impl Writer {
@@ -40,7 +61,29 @@ impl Writer {
         let layout = Layout::from_size_align(len, ALIGN).ok().filter(|layout| layout.size() > 0)?;
         // SAFETY: the size of `layout` is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Writer(Arc::new(Block { start, layout, published: AtomicUsize::new(0) })))
+        let (len, backing) = (layout.size(), Backing::Heap(layout));
+        Some(Writer(Arc::new(Block { start, len, backing, published: AtomicUsize::new(0) })))
+    }
+
+    /// The first `len` bytes of a file, of which `published` are finished. M1 and M2 have to hold. What is
+    /// written shows in the file at once and survives the process, not the machine: that takes an
+    /// `fdatasync` of the file (DUR-03), nothing else.
+    ///
+    /// # Errors
+    /// The file is shorter than `len`, or cannot be mapped.
+    pub(crate) fn map(file: &File, len: usize, published: usize) -> io::Result<Writer> {
+        check_len(file, len, published)?;
+        Block::map(MmapOptions::new().len(len).map_raw(file)?, published).map(Writer)
+    }
+
+    /// Has the system make all pages of a mapping present and writable now, so that later stores do not
+    /// wait for that. Does nothing where it is not known how.
+    pub(crate) fn populate(&self) {
+        #[cfg(target_os = "linux")]
+        if let Backing::Map { _map: map } = &self.0.backing {
+            // Only speed depends on it; kernels before 5.14 refuse.
+            let _ = map.advise(memmap2::Advice::PopulateWrite);
+        }
     }
 
     /// A reading end of this region.
@@ -50,7 +93,7 @@ impl Writer {
 
     /// Bytes of the region.
     pub(crate) fn len(&self) -> usize {
-        self.0.layout.size()
+        self.0.len
     }
 
     /// Bytes that readers may see.
@@ -101,6 +144,20 @@ impl Writer {
 }
 
 impl Reader {
+    /// Bytes of the region.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len
+    }
+
+    /// The first `published` bytes of a file that nobody writes to any more. M1 has to hold.
+    ///
+    /// # Errors
+    /// The file is shorter than that, or cannot be mapped.
+    pub(crate) fn map(file: &File, published: usize) -> io::Result<Reader> {
+        check_len(file, published, published)?;
+        Block::map(MmapOptions::new().len(published).map_raw_read_only(file)?, published).map(Reader)
+    }
+
     /// What the writer has published so far.
     #[inline]
     pub(crate) fn published(&self) -> &[u8] {
@@ -112,24 +169,40 @@ impl Reader {
     }
 }
 
+/// A store or load behind the end of a mapped file ends the process.
+fn check_len(file: &File, len: usize, published: usize) -> io::Result<()> {
+    if len == 0 || published > len || file.metadata()?.len() < len as u64 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "file shorter than what is to be mapped"));
+    }
+    Ok(())
+}
+
 impl Block {
+    fn map(map: MmapRaw, published: usize) -> io::Result<Arc<Block>> {
+        let start = NonNull::new(map.as_mut_ptr()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let (len, backing) = (map.len(), Backing::Map { _map: map });
+        Ok(Arc::new(Block { start, len, backing, published: AtomicUsize::new(published) }))
+    }
+
     /// Start and length of the bytes from `offset` to the end of the block.
     #[inline]
     fn from(&self, offset: usize) -> (*mut u8, usize) {
-        let rest = self.layout.size().checked_sub(offset).expect("R3: offsets stay inside the block");
-        // SAFETY: `offset` is at most the size of the allocation that `start` begins.
+        let rest = self.len.checked_sub(offset).expect("R3: offsets stay inside the block");
+        // SAFETY: `offset` is at most the length of the allocation or mapping that `start` begins.
         (unsafe { self.start.as_ptr().add(offset) }, rest)
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `start` was allocated with `layout`, and nothing else frees it.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        if let Backing::Heap(layout) = self.backing {
+            // SAFETY: `start` was allocated with `layout`, and nothing else frees it.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
     }
 }
 
-// SAFETY: the block owns its memory; R1 and R2 say who touches which byte, from any thread.
+// SAFETY: the block owns its memory or mapping; R1 and R2 say who touches which byte, from any thread.
 unsafe impl Send for Block {}
 // SAFETY: as above; shared access is to bytes that do not change (R1) and to an atomic.
 unsafe impl Sync for Block {}
@@ -149,7 +222,7 @@ impl fmt::Debug for Reader {
 impl Block {
     fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
-            .field("len", &self.layout.size())
+            .field("len", &self.len)
             .field("published", &self.published.load(Ordering::Relaxed))
             .finish()
     }
@@ -200,6 +273,43 @@ mod tests {
         let mut writer = Writer::heap(4).unwrap();
         writer.publish(3);
         writer.publish(2);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps a file")]
+    fn flush_02_what_is_stored_in_a_mapping_is_in_the_file_at_once() {
+        let file = tempfile();
+        file.set_len(8192).unwrap();
+        let mut writer = Writer::map(&file, 8192, 24).unwrap();
+        writer.populate();
+        let reader = writer.reader();
+        assert_eq!((writer.len(), writer.published(), reader.published()), (8192, 24, &[0; 24][..]));
+        writer.spare()[..3].copy_from_slice(b"abc");
+        let mut bytes = [9; 8];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 22).unwrap();
+        assert_eq!(&bytes, b"\0\0abc\0\0\0");
+        writer.publish(3);
+        assert_eq!(reader.published()[20..], *b"\0\0\0\0abc");
+        drop(writer);
+        assert_eq!(Reader::map(&file, 27).unwrap().published(), reader.published());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps a file")]
+    fn pub_09_what_a_file_does_not_have_is_never_mapped() {
+        let file = tempfile();
+        file.set_len(100).unwrap();
+        for (len, published) in [(101, 0), (0, 0), (50, 51)] {
+            assert!(Writer::map(&file, len, published).is_err(), "{len} {published}");
+        }
+        assert!(Reader::map(&file, 101).is_err());
+        assert!(Reader::map(&file, 100).is_ok());
+    }
+
+    /// A file without a name.
+    fn tempfile() -> File {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        memfd_create("region", MemfdFlags::CLOEXEC).unwrap().into()
     }
 
     #[test]

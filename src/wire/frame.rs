@@ -7,7 +7,8 @@ use std::fmt;
 /// Bytes of the header.
 pub(crate) const HEADER_BYTES: usize = 12;
 
-const MAGIC: [u8; 4] = *b"QWP1";
+/// The first bytes of every message.
+pub(crate) const MAGIC: [u8; 4] = *b"QWP1";
 const VERSION: u8 = 1;
 
 /// The flags byte.

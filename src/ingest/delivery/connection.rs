@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::super::acks::{Cargo, InFlight, Sent};
 use super::super::rejections::Suspect;
-use super::{Action, Backlog, Cause, Queued, report};
+use super::{Action, Backlog, Cause, Queued, Unreadable, report};
 use crate::error::Error;
 use crate::store::Fsn;
 use crate::time::Deadline;
@@ -115,7 +115,7 @@ impl Connection {
             return Step::Nothing;
         }
         if std::mem::take(&mut self.symbols.all) {
-            self.symbols.wanted = backlog.symbols();
+            self.symbols.wanted = backlog.symbols(self.next);
         }
         if self.symbols.registered < self.symbols.wanted {
             return self.begin_symbols(now);
@@ -124,7 +124,7 @@ impl Connection {
         self.caught_up = queued.is_none();
         match queued {
             None => Step::Nothing,
-            Some(Err(error)) => Step::GiveUp(Cause::Fatal(report::damaged(self.next, error))),
+            Some(Err(error)) => Step::GiveUp(unreadable(self.next, error)),
             Some(Ok(queued)) => self.next_frame(queued, now, backlog),
         }
     }
@@ -137,9 +137,13 @@ impl Connection {
             if backlog.must_renew(self.first, self.next) {
                 return self.once_settled(|| Cause::Renewed);
             }
+            if backlog.renumbers(self.next) {
+                // What was registered before means something else now; the frame brings its own.
+                self.symbols.registered = 0;
+            }
             let group = match Group::look(self.next, queued, self.symbols.registered, backlog) {
                 Ok(group) => group,
-                Err(error) => return Step::GiveUp(Cause::Fatal(error)),
+                Err(cause) => return Step::GiveUp(cause),
             };
             if let Some(cap) = self.cap.filter(|&cap| group.largest_bytes as u64 > cap) {
                 return self.once_settled(|| {
@@ -148,8 +152,9 @@ impl Connection {
                 });
             }
             if group.symbols_wanted > self.symbols.registered {
-                if group.symbols_wanted > backlog.symbols() {
-                    return self.symbols_lost(group.symbols_wanted, backlog.symbols());
+                let known = backlog.symbols(self.next);
+                if group.symbols_wanted > known {
+                    return self.symbols_lost(group.symbols_wanted, known);
                 }
                 self.symbols.wanted = group.symbols_wanted;
                 return self.begin_symbols(now);
@@ -176,7 +181,7 @@ impl Connection {
     fn begin_symbols(&mut self, now: Instant) -> Step {
         self.begin(Sending::Symbols, now);
         let Symbols { registered: from, wanted: to, .. } = self.symbols;
-        Step::Do(Action::SendSymbols { from, to, message_max: self.message_max() })
+        Step::Do(Action::SendSymbols { fsn: self.next, from, to, message_max: self.message_max() })
     }
 
     fn begin(&mut self, sending: Sending, now: Instant) {
@@ -266,6 +271,13 @@ impl Connection {
     }
 }
 
+fn unreadable(fsn: Fsn, why: Unreadable) -> Cause {
+    match why {
+        Unreadable::Damaged(error) => Cause::Fatal(report::damaged(fsn, error)),
+        Unreadable::NotNow(error) => Cause::Unread(error.with("frame", fsn)),
+    }
+}
+
 /// Frames that are committed together: a run of deferred ones and the one behind it.
 struct Group {
     end: Fsn,
@@ -278,7 +290,7 @@ struct Group {
 
 impl Group {
     /// Looks at the group that begins with `first`. It was published at once, so it is all there.
-    fn look(first: Fsn, queued: Queued, registered: u64, backlog: &mut impl Backlog) -> Result<Group, Error> {
+    fn look(first: Fsn, queued: Queued, registered: u64, backlog: &mut impl Backlog) -> Result<Group, Cause> {
         let mut group = Group { end: first, symbols_wanted: 0, largest: first, largest_bytes: 0 };
         let mut known = registered;
         let mut queued = queued;
@@ -296,7 +308,7 @@ impl Group {
             let next = group.end.next();
             queued = match backlog.frame(next) {
                 None => return Ok(group),
-                Some(found) => found.map_err(|error| report::damaged(next, error))?,
+                Some(found) => found.map_err(|error| unreadable(next, error))?,
             };
             group.end = next;
         }

@@ -97,7 +97,7 @@ impl fmt::Display for Cause {
             Cause::Violation(why) => write!(f, "the server broke the protocol: {why}"),
             Cause::Mute => f.write_str("the server is silent"),
             Cause::Renewed => f.write_str("what comes next needs a new connection"),
-            Cause::Unfit(error) | Cause::Fatal(error) => error.fmt(f),
+            Cause::Unfit(error) | Cause::Unread(error) | Cause::Fatal(error) => error.fmt(f),
         }
     }
 }

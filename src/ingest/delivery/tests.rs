@@ -23,19 +23,25 @@ struct Frames {
     damaged: Option<usize>,
     /// A frame that needs a new connection.
     renewal: Option<Fsn>,
+    /// A frame that numbers its symbols anew.
+    renumbered: Option<Fsn>,
 }
 
 impl Backlog for Frames {
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>> {
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>> {
         let index = usize::try_from(fsn.as_i64()).unwrap();
         if self.damaged == Some(index) {
-            return Some(Err(crate::wire::frame::peek(b"QWP").unwrap_err()));
+            return Some(Err(Unreadable::Damaged(crate::wire::frame::peek(b"QWP").unwrap_err())));
         }
         self.frames.get(index).copied().map(Ok)
     }
 
-    fn symbols(&self) -> u64 {
+    fn symbols(&self, _: Fsn) -> u64 {
         self.symbols
+    }
+
+    fn renumbers(&self, fsn: Fsn) -> bool {
+        self.renumbered == Some(fsn)
     }
 
     fn must_renew(&self, first: Fsn, next: Fsn) -> bool {
@@ -112,7 +118,7 @@ impl Scene {
                     }
                     format!("f{fsn}")
                 }
-                Action::SendSymbols { from, to, message_max } => {
+                Action::SendSymbols { from, to, message_max, .. } => {
                     let end = to.min(from + message_max as u64);
                     if !self.blocked {
                         self.delivery.on_symbols_sent(end, 10, self.now);

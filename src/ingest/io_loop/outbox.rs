@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::ingest::delivery::{Backlog, Queued};
+use crate::ingest::delivery::{Backlog, Queued, Unreadable};
 use crate::ingest::shared::Shared;
-use crate::store::{Cursor, Fsn, SymbolMirror};
+use crate::store::{Cursor, Epochs, Fsn};
 use crate::transport::{Link, LinkError};
 use crate::wire::frame::peek;
-use crate::wire::reader::WireError;
 use crate::wire::sink::Sink;
 use crate::wire::symbols::{EntryTooLarge, catch_up};
 
@@ -15,7 +14,7 @@ use crate::wire::symbols::{EntryTooLarge, catch_up};
 #[derive(Debug)]
 pub(super) struct Outbox {
     cursor: Cursor,
-    mirror: SymbolMirror,
+    symbols: Epochs,
     shared: Arc<Shared>,
 }
 
@@ -29,27 +28,27 @@ pub(super) enum Outgoing {
 }
 
 impl Outbox {
-    pub(super) fn new(cursor: Cursor, mirror: SymbolMirror, shared: Arc<Shared>) -> Outbox {
-        Outbox { cursor, mirror, shared }
+    pub(super) fn new(cursor: Cursor, symbols: Epochs, shared: Arc<Shared>) -> Outbox {
+        Outbox { cursor, symbols, shared }
     }
 
     /// Everything up to `fsn` is acknowledged: gives it up.
     pub(super) fn acked(&mut self, fsn: Fsn) {
-        self.shared.ledger.ack(fsn);
         self.shared.renewals.forget(fsn);
-        self.cursor.trim();
+        self.cursor.acked(fsn);
     }
 
-    /// A catch-up message of at most `message_max` bytes with entries from id `from` on, none of
-    /// `to` and above. If not even one fits: its id, and the bytes of the message that it needs.
+    /// A catch-up message of at most `message_max` bytes, for frame `fsn`, with entries from id `from` on,
+    /// none of `to` and above. If not even one fits: its id, and the bytes of the message that it needs.
     pub(super) fn symbols(
         &mut self,
+        fsn: Fsn,
         from: u64,
         to: u64,
         message_max: usize,
     ) -> Result<Outgoing, (u64, usize)> {
         let id = |id: u64| u32::try_from(id).unwrap_or(u32::MAX);
-        let entries = self.mirror.entries(id(from), id(to));
+        let entries = self.symbols.entries(fsn, id(from), id(to));
         match catch_up(from, entries, message_max).next() {
             Some(Ok(part)) => {
                 let mut message = vec![0; part.message_len()];
@@ -64,13 +63,22 @@ impl Outbox {
 }
 
 impl Backlog for Outbox {
-    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, WireError>> {
-        let frame = self.cursor.frame(fsn)?;
-        Some(peek(frame).map(|facts| Queued { facts, bytes: frame.len() }))
+    fn frame(&mut self, fsn: Fsn) -> Option<Result<Queued, Unreadable>> {
+        match self.cursor.frame(fsn) {
+            Ok(frame) => frame.map(|frame| {
+                let facts = peek(frame).map_err(Unreadable::Damaged)?;
+                Ok(Queued { facts, bytes: frame.len() })
+            }),
+            Err(error) => Some(Err(Unreadable::NotNow(error))),
+        }
     }
 
-    fn symbols(&self) -> u64 {
-        self.mirror.len().into()
+    fn symbols(&self, fsn: Fsn) -> u64 {
+        self.symbols.len(fsn)
+    }
+
+    fn renumbers(&self, fsn: Fsn) -> bool {
+        self.symbols.begins_with(fsn)
     }
 
     fn must_renew(&self, first: Fsn, next: Fsn) -> bool {
@@ -87,9 +95,11 @@ impl Outgoing {
     pub(super) fn send(&mut self, link: &mut dyn Link, outbox: &mut Outbox) -> Result<bool, LinkError> {
         match self {
             Outgoing::Frame { fsn, taken } => match outbox.cursor.frame(*fsn) {
-                Some(frame) => link.send(frame, taken),
+                Ok(Some(frame)) => link.send(frame, taken),
                 // Frames leave the store only once they are acknowledged.
-                None => Ok(false),
+                Ok(None) => Ok(false),
+                // It was read when it was begun. The rest of it is sent on the next connection, whole.
+                Err(error) => Err(LinkError::Io(Arc::new(std::io::Error::other(error)))),
             },
             Outgoing::Symbols { message, taken, .. } => link.send(message, taken),
         }

@@ -62,7 +62,7 @@ impl Client {
             rng: fastrand::Rng::with_seed(1),
             dialer: Dialer::new(connector, settings()),
             cursor,
-            mirror,
+            symbols: mirror.into(),
             rules: Rules { backoff_initial: Duration::from_millis(1), ..Rules::default() },
             first: None,
         });
@@ -80,7 +80,7 @@ impl Client {
         let mut group = self.appender.begin(&[frame.len()])?;
         group.frame(frame.len()).unwrap().copy_from_slice(frame);
         group.seal(frame.len());
-        group.publish();
+        group.publish()?;
         self.shared.wake.notify();
         Ok(())
     }

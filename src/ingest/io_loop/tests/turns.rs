@@ -75,7 +75,7 @@ fn connected(link: Script) -> (IoLoop, Arc<Shared>, Town) {
         rng: fastrand::Rng::with_seed(1),
         dialer: Dialer::new(connector, settings()),
         cursor,
-        mirror: store::symbols().1,
+        symbols: store::symbols().1.into(),
         rules: Rules::default(),
         first: Some(Connected { link: Box::new(link), endpoint: 0, passed: Vec::new() }),
     });
