@@ -10,6 +10,7 @@ mod health;
 mod ingest;
 #[cfg(test)]
 mod sim;
+pub mod slot;
 mod store;
 mod time;
 mod transport;
