@@ -187,11 +187,11 @@ impl<'f> Decider<'f> {
             }
             Manifest::Absent => {}
         }
+        behind::keep(self, Fsn::FIRST, None);
+        plan.append(&mut self.first);
         plan.append(&mut self.last);
         self.remove_temporary(&mut plan);
-        if !plan.is_empty() {
-            plan.push(Action::SyncNames);
-        }
+        behind::release(self, &mut plan);
         let opened = Opened {
             segments: Vec::new(),
             new_segment: Some(Fsn::FIRST),
@@ -218,7 +218,7 @@ impl<'f> Decider<'f> {
         self.hole = self.chain.members.last().map(|last| last.file).filter(|_| self.broken);
         active::set_headless_aside(&mut self);
         let (start, end) = self.ends();
-        behind::keep(&mut self, end, &symbols);
+        behind::keep(&mut self, end, Some(&symbols));
         self.report_bounds(start, end);
         let acked = self.acked(start, end);
         self.drop_uncommitted(start.max(next_of(acked)), end);
@@ -358,8 +358,27 @@ impl<'f> Decider<'f> {
                 self.events.push(Event::new(EventKind::WatermarkBeyond).from(acked, Some(acked + 1)));
                 lowest
             }
+            Some(acked) if acked >= start.as_i64() && !self.is_base_witnessed(start, end) => {
+                let event = Event::information(EventKind::WatermarkUnconfirmed);
+                self.events.push(event.from(start.as_i64(), Some(acked + 1)));
+                lowest
+            }
             Some(acked) => lowest.max(acked.min(end.as_i64() - 1)),
             None => lowest,
+        }
+    }
+
+    /// Whether something beside its own header tells the number of the first frame. A lone segment
+    /// without a manifest has only a spare for that, made at its begin or at its end: a wrong base would
+    /// let frames count as acknowledged that are not (REC-04).
+    fn is_base_witnessed(&self, start: Fsn, end: Fsn) -> bool {
+        let spares = self.chain.frameless.iter().filter_map(|&file| self.found.segment(file));
+        match self.chain.layout {
+            Layout::Bounded(..) | Layout::Stale(..) => true,
+            Layout::Legacy | Layout::Unbounded => {
+                self.chain.members.len() > 1
+                    || spares.map(|spare| spare.header.base).any(|base| base == start || base == end)
+            }
         }
     }
 
