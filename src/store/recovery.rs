@@ -39,11 +39,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub(crate) use decide::{Decision, Kept, Opened, Unsupported, Verdict, decide};
 pub use event::{Event, EventKind};
-pub(crate) use found::{Found, Manifest};
+pub(crate) use found::Found;
 pub(crate) use plan::Action;
 pub(crate) use read::read;
 pub(crate) use repair::carry_out;
-pub(crate) use scan::{Scan, Segment};
 pub(crate) use symbols::Epoch;
 
 #[cfg(fuzzing)]

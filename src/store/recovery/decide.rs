@@ -358,7 +358,7 @@ impl<'f> Decider<'f> {
                 self.events.push(Event::new(EventKind::WatermarkBeyond).from(acked, Some(acked + 1)));
                 lowest
             }
-            Some(acked) if acked >= start.as_i64() && !self.is_base_witnessed(start, end) => {
+            Some(acked) if start < end && acked >= start.as_i64() && !self.is_base_witnessed(start, end) => {
                 let event = Event::information(EventKind::WatermarkUnconfirmed);
                 self.events.push(event.from(start.as_i64(), Some(acked + 1)));
                 lowest

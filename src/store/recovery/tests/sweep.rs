@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::record::Watermark;
+use crate::store::recovery::found::Manifest;
 use crate::store::{dictionary, layout};
 
 /// What became of a flip.
