@@ -1,4 +1,5 @@
 //! What operators see of slots, through the public API and the example that prints it.
+#![expect(clippy::unwrap_used, reason = "a test ends there")]
 
 #[path = "../examples/slot.rs"]
 #[allow(dead_code, reason = "`main` is called by nobody here")]

@@ -160,14 +160,10 @@ fn add_interior(runs: &mut Vec<Run>, file: usize, segment: &Segment, next: Optio
 }
 
 fn add(runs: &mut Vec<Run>, file: usize, frames: &[Frame], base: Option<Fsn>, end: Fsn) {
-    let [first, .., last] = frames else {
-        return match frames {
-            [only] => add_part(runs, Part { file, frames: 1, from: only.offset, to: only.end() }, base, end),
-            _ => {}
-        };
-    };
-    let part = Part { file, frames: frames.len() as u64, from: first.offset, to: last.end() };
-    add_part(runs, part, base, end);
+    if let (Some(first), Some(last)) = (frames.first(), frames.last()) {
+        let part = Part { file, frames: frames.len() as u64, from: first.offset, to: last.end() };
+        add_part(runs, part, base, end);
+    }
 }
 
 fn add_part(runs: &mut Vec<Run>, part: Part, base: Option<Fsn>, end: Fsn) {

@@ -7,6 +7,8 @@ mod samples;
 mod steps;
 mod sweep;
 
+use super::decide::Kept;
+use super::symbols::Epoch;
 use super::*;
 use crate::sim::SimDisk;
 use crate::store::Fsn;

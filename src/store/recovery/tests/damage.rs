@@ -207,7 +207,9 @@ impl Damage {
                 self.segment_names().iter().for_each(|name| self.put(name, 5, &[0]));
             }
             "manifest_both_bad" => {
-                [60, 4096 + 60].map(|at| self.put(names::MANIFEST, at, &[0xde, 0xad, 0xbe, 0xef]));
+                for at in [60, 4096 + 60] {
+                    self.put(names::MANIFEST, at, &[0xde, 0xad, 0xbe, 0xef]);
+                }
             }
             "manifest_newest_bad" => {
                 self.put(names::MANIFEST, self.newest() + 60, &[0xde, 0xad, 0xbe, 0xef]);
@@ -277,7 +279,7 @@ impl Damage {
             "deferred_tail" => {
                 let active = self.active();
                 let frames = active.offsets.len() - 1;
-                [frames - 2, frames - 1].map(|frame| self.defer(&active, frame));
+                (frames - 2..frames).for_each(|frame| self.defer(&active, frame));
             }
             "all_deferred" => {
                 for data in self.data() {

@@ -74,7 +74,7 @@ fn payloads(disk: &SimDisk) -> BTreeSet<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 400 } else { 20_000 }))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn recovery_loses_no_whole_frame_that_was_not_acknowledged(
@@ -109,7 +109,8 @@ proptest! {
         to_send(&disk, &slot, opened);
         let again = recover(&disk, &slot, now()).unwrap();
         let Verdict::Open(second) = &again.verdict else {
-            return Err(TestCaseError::fail("set aside only behind the recovery"));
+            let events = (recovered.events, again.events);
+            return Err(TestCaseError::fail(format!("set aside only behind the recovery: {events:?}")));
         };
         // Without frames the numbers begin again at 0 unless a segment was made.
         let numbers = |opened: &Opened| (opened.start < opened.next).then_some((opened.start, opened.acked));

@@ -128,7 +128,7 @@ fn slots_without_symbols_and_of_other_tables_are_whole() {
             let cells = message.blocks.iter().flat_map(|block| &block.columns);
             for column in cells.filter(|column| column.column_type == crate::wire::types::ColumnType::Symbol)
             {
-                let known = |cell| matches!(cell, Cell::Unsigned(id) if (id as usize) < texts.len());
+                let known = |cell| matches!(cell, Cell::Unsigned(id) if id < texts.len() as u64);
                 assert!(column.cells().flatten().all(known), "{name}");
             }
         }

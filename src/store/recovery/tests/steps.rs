@@ -189,6 +189,22 @@ fn rec_12_a_watermark_beyond_the_queue_is_corrected_before_anything_is_appended(
 }
 
 #[test]
+fn numbers_at_their_ends_are_numbers_like_any_other() {
+    for acked in [i64::MAX, i64::MAX - 1] {
+        for base in [0, i64::MAX.unsigned_abs(), i64::MAX.unsigned_abs() - 3] {
+            let (disk, slot) = sample("rust-7.2.1-rotated", "r2");
+            let record = crate::store::record::Record { generation: i64::MAX, first: acked, second: 0 };
+            let file = crate::store::record::file(crate::store::record::Kind::Watermark, Some(record));
+            disk.put(&slot.join(names::WATERMARK), &file);
+            let header = crate::store::layout::header(Fsn::FIRST.plus(base));
+            disk.open(&slot.join(names::segment(3)), Access::Write).unwrap().write_at(&header, 0).unwrap();
+            let recovered = recover(&disk, &slot, now()).unwrap();
+            to_send(&disk, &slot, opened(&recovered));
+        }
+    }
+}
+
+#[test]
 fn rec_07_what_an_interrupted_trim_left_is_deleted_and_all_else_is_kept() {
     let Damage { disk, slot } = damaged("manifest_head_moved_files_left");
     recover(&disk, &slot, now()).unwrap();
