@@ -188,6 +188,40 @@ fn rec_12_a_watermark_beyond_the_queue_is_corrected_before_anything_is_appended(
     assert_eq!(opened(&recovered).watermark, written.records.newest);
 }
 
+/// Every file below a folder of the machine, as a snapshot of a simulated disk shows it.
+fn contents(folder: &Path, shown: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let shown = shown.join(entry.file_name());
+        if entry.path().is_dir() {
+            all.extend(contents(&entry.path(), &shown));
+        } else {
+            all.push((shown, std::fs::read(entry.path()).unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn the_machines_disk_ends_up_like_the_simulated_one() {
+    let folder = std::env::temp_dir().join(format!("qwp-recovery-{}", std::process::id()));
+    for case in CASES {
+        let Damage { disk, slot } = damaged(case);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("r2")).unwrap();
+        for (path, bytes) in disk.snapshot() {
+            std::fs::write(folder.join(path.strip_prefix(ROOT).unwrap()), bytes).unwrap();
+        }
+        let real = recover(&crate::store::disk::SystemDisk, &folder.join("r2"), now()).unwrap();
+        let simulated = recover(&disk, &slot, now()).unwrap();
+        assert_eq!(real.verdict, simulated.verdict, "{case}");
+        assert_eq!(contents(&folder, Path::new(ROOT)), disk.snapshot(), "{case}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn numbers_at_their_ends_are_numbers_like_any_other() {
     for acked in [i64::MAX, i64::MAX - 1] {
