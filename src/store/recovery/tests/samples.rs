@@ -29,6 +29,9 @@ const SAMPLES: &[Sample] = &[
     ("node-source-shaped", "node", (8, 20), 9, 0, (30, 3, 40)),
 ];
 
+// FMT-04: the sizes of segments differ, and are those of the files. FMT-09: spares have bases within the
+// active segment.
+
 /// Cuts of zeros at the end of large files are undone here.
 fn whole(name: &str, slot: &str) -> (SimDisk, PathBuf) {
     let (disk, slot) = sample(name, slot);
