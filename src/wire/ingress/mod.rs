@@ -3,6 +3,5 @@
 #[cfg(any(test, fuzzing))]
 pub(crate) mod cells;
 pub(crate) mod column;
-#[cfg(any(test, fuzzing))]
 pub(crate) mod decode;
 pub(crate) mod table;
