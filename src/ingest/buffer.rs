@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// Tables without pending rows that are kept for the next batch.
 const MAX_IDLE_TABLES: usize = 1024;
 
+/// No row is being built.
+pub(crate) const NO_ROW: usize = usize::MAX;
+
 /// Pending rows.
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -19,45 +22,54 @@ pub(crate) struct Buffer {
     by_name: Lookup,
     /// The table of the last row.
     last: usize,
+    /// The table of the row that is being built, [`NO_ROW`] without one. A row that was leaked
+    /// (`mem::forget`) stays here until somebody looks.
+    pub(crate) open_row: usize,
     pub(crate) symbols: Interner,
     /// Finished rows of all tables that are not yet in the store.
     pub(crate) rows: usize,
     /// What they weigh: about what they take on the wire.
     pub(crate) bytes: usize,
     pub(crate) rules: NameRules,
-    /// `max_buf_size`
-    pub(crate) max_bytes: usize,
+    sizes: Sizes,
     hash_seed: u64,
-    /// What is left of `init_buf_size` for the columns to come.
-    first_bytes: usize,
     /// Memory for a value that is put together; empty between two cells.
     pub(crate) scratch: Vec<u8>,
     /// Scales of decimal columns, by folded names: they outlive the table's place here (FLUSH-22).
     scales: HashMap<(String, String), u8>,
 }
 
+/// How large it starts and may grow (FLUSH-17).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// What is left of `init_buf_size` for the columns to come.
+    pub(crate) first_bytes: usize,
+    /// `max_buf_size`
+    pub(crate) max_bytes: usize,
+}
+
 impl Buffer {
-    pub(crate) fn new(
-        symbols: Interner,
-        rules: NameRules,
-        first_bytes: usize,
-        max_bytes: usize,
-        hash_seed: u64,
-    ) -> Buffer {
+    pub(crate) fn new(symbols: Interner, rules: NameRules, sizes: Sizes, hash_seed: u64) -> Buffer {
         Buffer {
             tables: Vec::new(),
             by_name: Lookup::default(),
             last: 0,
+            open_row: NO_ROW,
             symbols,
             rows: 0,
             bytes: 0,
             rules,
-            max_bytes,
+            sizes,
             hash_seed,
-            first_bytes,
             scratch: Vec::new(),
             scales: HashMap::new(),
         }
+    }
+
+    /// `max_buf_size`
+    #[inline]
+    pub(crate) fn max_bytes(&self) -> usize {
+        self.sizes.max_bytes
     }
 
     /// The place of a column of a table, which is made if there is none of that name. A new one begins
@@ -72,8 +84,8 @@ impl Buffer {
         if table.columns.len() > columns
             && let Some(column) = table.columns.get_mut(at)
         {
-            let share = self.first_bytes / SHARES;
-            self.first_bytes -= share;
+            let share = self.sizes.first_bytes / SHARES;
+            self.sizes.first_bytes -= share;
             column.values.reserve(share);
         }
         Ok(at)
@@ -127,6 +139,22 @@ impl Buffer {
         Some(column)
     }
 
+    /// Takes back the cells of a row that was leaked before its end (FLUSH-08).
+    #[inline]
+    pub(crate) fn take_back_leaked_row(&mut self) {
+        if self.open_row != NO_ROW {
+            self.take_back_open_row();
+        }
+    }
+
+    #[cold]
+    pub(crate) fn take_back_open_row(&mut self) {
+        if let Some(table) = self.tables.get_mut(self.open_row) {
+            table.take_back();
+        }
+        self.open_row = NO_ROW;
+    }
+
     /// Takes back a table that only an unfinished row brought.
     pub(crate) fn take_back_tables(&mut self, tables_before: usize) {
         while self.tables.len() > tables_before {
@@ -158,6 +186,7 @@ impl Buffer {
 
     /// Fills all columns up to their table's last row, and settles the scales of decimal columns.
     pub(crate) fn seal(&mut self) {
+        self.take_back_leaked_row();
         let mut settled = Vec::new();
         for table in self.tables.iter_mut().filter(|table| table.pending() > 0) {
             table.seal();
@@ -209,6 +238,7 @@ impl Buffer {
 
     /// Forgets all pending rows, and tables that were not used for a while if there are many.
     pub(crate) fn clear(&mut self) {
+        self.take_back_leaked_row();
         if self.tables.len() > MAX_IDLE_TABLES {
             self.tables.clear();
             self.by_name = Lookup::default();

@@ -1,7 +1,7 @@
 //! How a sender is made.
 
 use super::autoflush::AutoFlush;
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Sizes};
 use super::delivery::Rules;
 use super::interner::{Bounds, Interner};
 use super::io_loop::{Parts, Thread};
@@ -140,7 +140,8 @@ pub(crate) fn open(config: &IngestConfig, env: &Env) -> Result<Sender> {
     let mut rng = env.rng();
     let rules = NameRules { max_bytes: config.max_name_len, allow_timestamp: config.allow_timestamp_column };
     let interner = Interner::resume(log, rng.u64(..), Bounds::SERVER);
-    let buffer = Buffer::new(interner, rules, config.init_buf_size, config.max_buf_size, rng.u64(..));
+    let sizes = Sizes { first_bytes: config.init_buf_size, max_bytes: config.max_buf_size };
+    let buffer = Buffer::new(interner, rules, sizes, rng.u64(..));
     let settings = Settings {
         append_deadline: config.store.append_deadline,
         close_timeout: config.close_flush_timeout,

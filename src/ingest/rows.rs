@@ -1,6 +1,6 @@
 //! One row at a time.
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, NO_ROW};
 use super::column::{Column, Values};
 use super::sender::Sender;
 use super::symbols::ID_BYTES;
@@ -56,6 +56,7 @@ struct Before {
 impl<'a> Row<'a> {
     #[inline]
     pub(crate) fn start(sender: &'a mut Sender, table: &str) -> Row<'a> {
+        sender.buffer.take_back_leaked_row();
         let tables = sender.buffer.tables.len();
         let symbols = sender.buffer.symbols.len();
         let (table, error) = match sender.check_usable().and_then(|()| sender.buffer.table(table)) {
@@ -63,6 +64,7 @@ impl<'a> Row<'a> {
             Err(e) => (usize::MAX, Some(e)),
         };
         let next = if error.is_some() { NOWHERE } else { 0 };
+        sender.buffer.open_row = table;
         Row { sender, table, next, bytes: 0, before: Before { tables, symbols }, error, open: true }
     }
 
@@ -255,12 +257,12 @@ impl<'a> Row<'a> {
         if self.error.is_some() {
             return;
         }
-        if bytes > self.sender.buffer.max_bytes {
+        if bytes > self.sender.buffer.max_bytes() {
             return self.fail(
                 Error::new(ErrorKind::TooLarge, "value too long")
                     .with("column", name)
                     .with("bytes", bytes)
-                    .because(format!("max_buf_size is {}", self.sender.buffer.max_bytes)),
+                    .because(format!("max_buf_size is {}", self.sender.buffer.max_bytes())),
             );
         }
         let at = match self.locate(name, column_type) {
@@ -361,6 +363,7 @@ impl<'a> Row<'a> {
                 Ok(()) => {
                     self.open = false;
                     self.next = NOWHERE;
+                    self.sender.buffer.open_row = NO_ROW;
                     return self.sender.row_finished(weight);
                 }
                 Err(e) => self.error = Some(e),
@@ -398,9 +401,7 @@ impl<'a> Row<'a> {
     #[cold]
     fn take_back(&mut self) {
         let buffer = &mut self.sender.buffer;
-        if let Some(table) = buffer.tables.get_mut(self.table) {
-            table.take_back();
-        }
+        buffer.take_back_open_row();
         buffer.take_back_tables(self.before.tables);
         if buffer.symbols.len() > self.before.symbols {
             buffer.forget_symbols(self.before.symbols);
@@ -431,7 +432,7 @@ pub(super) struct Settled {
     pub(super) scale: Option<u8>,
 }
 
-fn is_decimal(column_type: ColumnType) -> bool {
+pub(super) fn is_decimal(column_type: ColumnType) -> bool {
     matches!(column_type, ColumnType::Decimal64 | ColumnType::Decimal128 | ColumnType::Decimal256)
 }
 

@@ -330,7 +330,7 @@ impl Sender {
     /// Whether there is room for more rows of that weight together.
     #[inline(always)]
     pub(super) fn check_rows(&self, table: usize, rows: usize, weight: usize) -> Result<()> {
-        if self.buffer.bytes.saturating_add(weight) > self.buffer.max_bytes {
+        if self.buffer.bytes.saturating_add(weight) > self.buffer.max_bytes() {
             return Err(self.too_many_bytes());
         }
         if self.settings.transaction { self.check_transaction(table, rows) } else { Ok(()) }
@@ -341,7 +341,7 @@ impl Sender {
         Error::new(ErrorKind::TooLarge, "pending rows outgrow max_buf_size")
             .with("rows", self.buffer.rows)
             .with("bytes", self.buffer.bytes)
-            .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes))
+            .because(format!("{} are allowed; flush, and add this again", self.buffer.max_bytes()))
     }
 
     fn check_transaction(&self, table: usize, rows: usize) -> Result<()> {

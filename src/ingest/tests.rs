@@ -7,7 +7,7 @@ mod rows;
 mod splitting;
 
 use super::autoflush::AutoFlush;
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Sizes};
 use super::interner::{Bounds, Interner};
 use super::sender::{Sender, Settings};
 use super::shared::Shared;
@@ -84,7 +84,8 @@ impl Producer {
         let (log, _) = store::symbols();
         let rules = NameRules { max_bytes: options.max_name_bytes, allow_timestamp: options.allow_timestamp };
         let interner = Interner::new(log, 7, options.symbols);
-        let buffer = Buffer::new(interner, rules, options.init_buf_bytes, options.max_buf_bytes, 7);
+        let sizes = Sizes { first_bytes: options.init_buf_bytes, max_bytes: options.max_buf_bytes };
+        let buffer = Buffer::new(interner, rules, sizes, 7);
         let settings = Settings {
             append_deadline: Duration::ZERO,
             close_timeout: Duration::ZERO,

@@ -100,6 +100,16 @@ pub(super) enum Received {
     TimedOut,
 }
 
+/// What a message of a given-up result was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Skimmed {
+    More,
+    /// The terminator of a result that came whole.
+    Ended,
+    /// The terminator of one that did not.
+    Failed,
+}
+
 /// An established connection.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -108,6 +118,8 @@ pub(super) struct Connection {
     /// Index in the list of endpoints.
     endpoint: usize,
     info: Arc<ServerInfo>,
+    /// Rows of a batch that is full.
+    full_rows: usize,
     pub(super) decoder: Decoder,
     /// What is to be sent, in order. Bounded: one request, and one CREDIT for each batch that the
     /// credit granted so far lets come.
@@ -129,12 +141,14 @@ impl Connection {
         clock: Arc<dyn Clock>,
         endpoint: usize,
         info: Arc<ServerInfo>,
+        full_rows: usize,
     ) -> Connection {
         Connection {
             link,
             clock,
             endpoint,
             info,
+            full_rows,
             decoder: Decoder::default(),
             outbox: VecDeque::new(),
             taken: 0,
@@ -316,8 +330,12 @@ impl Connection {
     }
 
     /// Ends the request `id` from our side: CANCEL, then CREDIT 1, without which a server that waits
-    /// for credit does not act on it (wire.md 8.7). Then reads on to the terminator. Returns whether it
-    /// came: then the connection can be used again.
+    /// for credit does not act on it (wire.md 8.7). Then reads on to the terminator. Returns whether the
+    /// connection can be used again.
+    ///
+    /// A server (9.4.4) that cut a batch by its size, not by its count of rows, has read rows ahead. It
+    /// does not forget them when the query is cancelled, and they come with the next result. So only a
+    /// result of full batches, or one that reached its end, leaves a connection that can be kept.
     ///
     /// Blocks for at most `timeout`.
     pub(super) fn wind_down(&mut self, id: i64, wake: &Wake, timeout: Duration) -> bool {
@@ -330,8 +348,9 @@ impl Connection {
         loop {
             match self.receive(wake, deadline, true) {
                 Ok(Received::Message(message)) => match self.skim(id, &message) {
-                    Ok(true) => return true,
-                    Ok(false) => self.link.recycle(message),
+                    Ok(Skimmed::Ended) => return true,
+                    Ok(Skimmed::Failed) => return self.decoder.all_have(self.full_rows),
+                    Ok(Skimmed::More) => self.link.recycle(message),
                     Err(_) => return false,
                 },
                 // The wake-up says that a cancel was asked for, which is what happens here.
@@ -341,25 +360,24 @@ impl Connection {
         }
     }
 
-    /// Reads a message of a result that nobody wants any more; its symbols still count. Returns
-    /// whether it was the terminator.
-    fn skim(&mut self, id: i64, message: &[u8]) -> Result<bool, Lost> {
+    /// Reads a message of a result that nobody wants any more; its symbols still count.
+    fn skim(&mut self, id: i64, message: &[u8]) -> Result<Skimmed, Lost> {
+        let ours = |request_id: i64| request_id == id || request_id == 0 || request_id == -1;
         match event::read(message)? {
-            Event::Batch(head) => {
-                self.decoder.skim(&head, message)?;
-                Ok(false)
-            }
+            Event::Batch(head) => self.decoder.skim(&head, message)?,
             Event::CacheReset { dictionary } => {
                 if dictionary {
                     self.decoder.reset_dictionary();
                 }
-                Ok(false)
             }
-            Event::End { request_id, .. }
-            | Event::Failed { request_id, .. }
-            | Event::Done { request_id, .. } => Ok(request_id == id || request_id == 0 || request_id == -1),
-            Event::ServerInfo(_) => Err(Lost::Unexpected("a second SERVER_INFO")),
+            Event::End { request_id, .. } | Event::Done { request_id, .. } if ours(request_id) => {
+                return Ok(Skimmed::Ended);
+            }
+            Event::Failed { request_id, .. } if ours(request_id) => return Ok(Skimmed::Failed),
+            Event::End { .. } | Event::Done { .. } | Event::Failed { .. } => {}
+            Event::ServerInfo(_) => return Err(Lost::Unexpected("a second SERVER_INFO")),
         }
+        Ok(Skimmed::More)
     }
 }
 

@@ -148,6 +148,33 @@ fn qry_13_a_cancel_that_races_the_end_is_one_or_the_other() {
     assert_eq!(proxy.connections(), 1);
 }
 
+/// A server (9.4.4) reads ahead what did not fit a message, and hands it to the next result of the
+/// connection if the stream is cancelled meanwhile: rows of another query, or an error.
+#[test]
+#[ignore = "needs a server: QWP_TEST_SERVER"]
+fn qry_07_no_row_of_a_cancelled_result_comes_with_the_next_one() {
+    let world = World::new();
+    // So wide that the size of a message ends a batch before its count of rows does.
+    let columns = |sign: &str| (0..200).map(|n| format!("{sign}x c{n}")).collect::<Vec<_>>().join(", ");
+    let endless = format!("select {} from long_sequence(100000000000)", columns(""));
+    let next = format!("select {} from long_sequence(2)", columns("-"));
+    for dropped in [false, true] {
+        let mut client = world.client("");
+        for sql in [next.as_str(), "select -x c0 from long_sequence(2)"] {
+            let mut cursor = client.query(&endless).run().unwrap();
+            assert!(cursor.next_batch().unwrap().unwrap().row_count() < 16_384);
+            if !dropped {
+                cursor.cancel_handle().cancel();
+                assert_eq!(error(&mut cursor).kind(), ErrorKind::Cancelled);
+            }
+            drop(cursor);
+            let result = client.query(sql).fetch_all().unwrap();
+            let rows: Vec<i64> = result.rows().map(|row| row.get("c0").unwrap()).collect();
+            assert_eq!(rows, [-1, -2]);
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs a server: QWP_TEST_SERVER"]
 fn qry_07_dropping_a_half_read_cursor_leaves_a_usable_client() {

@@ -93,6 +93,7 @@ fn table_names_that_are_one_to_the_server_are_one_here() {
 
 type Fail = fn(&mut Row<'_>);
 
+use super::super::buffer::NO_ROW;
 use super::super::rows::Row;
 
 /// Trials E07, E16: whatever fails in a row, nothing of it is left.
@@ -251,4 +252,25 @@ fn a_row_can_be_built_by_steps() {
     row.at(ts(1)).unwrap();
     drop(row);
     assert_eq!(p.flushed(), ["t: n=3000000000 text=null other=\"x\" @=1"]);
+}
+
+/// Trial P01: what a leaked row has set does not end up in the next one.
+#[test]
+fn flush_08_a_leaked_row_is_taken_back_by_the_next_call() {
+    let leak = |p: &mut Producer| {
+        let mut row = p.sender.table("t");
+        row.column_i64("leaked", 1).column_i64("n", 2);
+        std::mem::forget(row);
+    };
+    let mut p = producer();
+    leak(&mut p);
+    assert_ne!(p.sender.buffer.open_row, NO_ROW);
+    p.sender.table("t").column_i64("n", 3).at(ts(1)).unwrap();
+    assert_eq!(p.sender.buffer.open_row, NO_ROW, "a row that has ended costs the next one nothing");
+    leak(&mut p);
+    p.sender.table("u").column_i64("n", 4).at(ts(2)).unwrap();
+    leak(&mut p);
+    p.sender.columns("t").column_i64("n", &[5]).at_nanos(&[3]).unwrap();
+    leak(&mut p);
+    assert_eq!(p.flushed(), ["t: n=3 @=1", "t: n=5 @=3", "u: n=4 @=2"]);
 }

@@ -111,7 +111,7 @@ fn qry_07_a_stream_that_waits_for_credit_hears_a_cancel_and_the_connection_stays
     for credit in ["1", "100", "64k"] {
         let stage = Stage::new();
         stage.server("a", |_| Streaming::script(100_000));
-        let mut client = stage.client("a", &format!("initial_credit={credit};"));
+        let mut client = stage.client("a", &format!("initial_credit={credit};max_batch_rows=1;"));
         let mut cursor = client.query("q").run().expect("connected");
         let held = cursor.next_batch().expect("rows").expect("rows");
         cursor.next_batch().expect("rows").expect("rows");
@@ -166,6 +166,26 @@ fn qry_07_a_server_that_does_not_answer_a_cancel_is_left_after_query_close_timeo
     assert_eq!(stage.visited(), ["a", "a"]);
 }
 
+/// A server keeps what it read ahead of a batch that was cut by size, and gives it to the next result.
+#[test]
+fn qry_07_a_connection_is_not_kept_when_a_batch_of_the_cancelled_result_was_not_full() {
+    for (rows, visited) in [(1, 1), (2, 2), (16_384, 2)] {
+        let stage = Stage::new();
+        stage.server("a", |_| Streaming::script(1_000));
+        // Batches of this server have one row each.
+        let mut client = stage.client("a", &format!("initial_credit=300;max_batch_rows={rows};"));
+        let mut cursor = client.query("q").run().expect("connected");
+        cursor.next_batch().expect("rows").expect("rows");
+        cursor.cancel_handle().cancel();
+        assert_eq!(cursor.next_batch().expect_err("cancelled").kind(), ErrorKind::Cancelled);
+        drop(cursor);
+        let mut cursor = client.query("q").run().expect("connected");
+        assert_eq!(longs_of(&cursor.next_batch().expect("rows").expect("rows")), [0]);
+        drop(cursor);
+        assert_eq!(stage.visited().len(), visited, "{rows} rows");
+    }
+}
+
 // Q05
 #[test]
 fn qry_07_batches_that_still_come_after_a_cancel_are_read_past_and_their_symbols_count() {
@@ -189,7 +209,7 @@ fn qry_07_batches_that_still_come_after_a_cancel_are_read_past_and_their_symbols
         }
     });
     for dropped in [false, true] {
-        let mut client = stage.client("a", "");
+        let mut client = stage.client("a", "max_batch_rows=1;");
         let mut cursor = client.query("q").run().expect("connected");
         cursor.next_batch().expect("rows").expect("rows");
         if !dropped {
@@ -281,7 +301,7 @@ fn qfo_09_a_cancel_ends_failover_while_it_pauses() {
 fn qry_07_a_dropped_cursor_is_cancelled_on_a_thread_of_its_own_and_the_connection_stays() {
     let stage = Stage::new();
     stage.server("a", |_| Streaming::script(1_000));
-    let mut client = stage.client("a", "initial_credit=300;");
+    let mut client = stage.client("a", "initial_credit=300;max_batch_rows=1;");
     for _ in 0..3 {
         let mut cursor = client.query("q").run().expect("the same connection");
         assert_eq!(longs_of(&cursor.next_batch().expect("rows").expect("rows")), [0]);

@@ -121,7 +121,7 @@ fn qry_06_execute_of_a_statement_with_rows_says_to_use_query_and_the_connection_
             _ => Vec::new(),
         }
     });
-    let mut client = stage.client("a", "");
+    let mut client = stage.client("a", "max_batch_rows=1;");
     let error = client.execute("select").expect_err("rows");
     assert_eq!(error.kind(), ErrorKind::InvalidCall);
     assert!(error.to_string().contains("`query`") && !error.in_doubt(), "{error}");

@@ -145,6 +145,8 @@ pub(crate) struct Decoder {
     schema: Option<Arc<Schema>>,
     /// What the next batch has to say.
     next_seq: u64,
+    /// The fewest and the most rows of a batch of this request.
+    rows: Option<(usize, usize)>,
 }
 
 impl Decoder {
@@ -152,11 +154,17 @@ impl Decoder {
     pub(crate) fn begin(&mut self) {
         self.schema = None;
         self.next_seq = 0;
+        self.rows = None;
     }
 
     /// Batches read since [`Decoder::begin`].
     pub(crate) fn batches(&self) -> u64 {
         self.next_seq
+    }
+
+    /// Whether every batch read since [`Decoder::begin`] has exactly that many rows.
+    pub(crate) fn all_have(&self, rows: usize) -> bool {
+        self.rows.is_none_or(|span| span == (rows, rows))
     }
 
     /// Forgets all symbols. Batches that were handed out keep theirs.
@@ -221,7 +229,10 @@ impl Decoder {
         let rows = reader.varint_up_to("row count", MAX_ROWS)?;
         self.dictionary.apply(delta)?;
         // MAX_ROWS fits.
-        Ok(usize::try_from(rows).unwrap_or(usize::MAX))
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let (fewest, most) = self.rows.unwrap_or((rows, rows));
+        self.rows = Some((fewest.min(rows), most.max(rows)));
+        Ok(rows)
     }
 }
 
