@@ -14,6 +14,7 @@ mod ingest;
 mod query;
 #[cfg(test)]
 mod sim;
+pub mod slot;
 mod store;
 mod time;
 mod transport;

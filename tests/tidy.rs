@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["value"],
     &["config", "wire"],
     &["health", "store", "transport"],
-    &["dial", "env"],
+    &["dial", "env", "slot"],
     &["ingest", "query"],
     &["pool"],
     &["fuzz", "sim"],

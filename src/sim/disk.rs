@@ -201,7 +201,10 @@ impl Disk for SimDisk {
     fn unlink(&self, path: &Path) -> DiskResult<()> {
         self.call(DiskCall::Unlink, "unlink", path, |state| match state.kind(path) {
             Some(FileKind::Directory) => Err(io::ErrorKind::IsADirectory.into()),
-            Some(_) => Ok(state.change(Change::Remove(path.to_owned()))),
+            Some(_) => {
+                state.change(Change::Remove(path.to_owned()));
+                Ok(())
+            }
             None => Err(io::ErrorKind::NotFound.into()),
         })
     }

@@ -8,6 +8,7 @@
 //!   symbols   which text an id stands for          REC-13 to REC-16
 //!   active    which segment takes the next frame   REC-08
 //!   behind    what stands behind a hole            REC-11
+//!   outgoing  which frames are sent                REC-12, REC-16, REC-18
 //!   tails, bounds, lexicon                         REC-10, REC-06, REC-15
 //! repair   carries out the plan, through the disk
 //! ```
@@ -22,6 +23,7 @@ mod decide;
 mod event;
 mod found;
 mod lexicon;
+mod outgoing;
 mod plan;
 mod read;
 mod repair;
@@ -37,14 +39,12 @@ use super::marker::{self, FailedKind};
 use super::names;
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) use decide::{Decision, Kept, Opened, Unsupported, Verdict, decide};
+pub(crate) use decide::{Decision, Opened, Unsupported, Verdict, decide};
 pub use event::{Event, EventKind};
-pub(crate) use found::{Found, Manifest};
+pub(crate) use found::Found;
 pub(crate) use plan::Action;
 pub(crate) use read::read;
 pub(crate) use repair::carry_out;
-pub(crate) use scan::{Scan, Segment};
-pub(crate) use symbols::Epoch;
 
 #[cfg(fuzzing)]
 pub(crate) use scan::fuzz_segment;

@@ -32,7 +32,7 @@ impl Run {
 }
 
 /// Plans pieces for what is behind a hole, if there is one, and removes unfinished ones.
-pub(super) fn keep(decider: &mut Decider<'_>, end: Fsn, symbols: &Symbols) {
+pub(super) fn keep(decider: &mut Decider<'_>, end: Fsn, symbols: Option<&Symbols>) {
     let found = decider.found;
     let unfinished = found.pieces.iter().filter(|piece| !piece.complete);
     decider.first.extend(unfinished.map(|piece| Action::RemovePiece(piece.name.clone())));
@@ -81,7 +81,7 @@ fn report(decider: &mut Decider<'_>, end: Fsn, runs: &[Run]) {
     decider.events.push(event.detail(detail));
 }
 
-fn piece(decider: &Decider<'_>, run: &Run, symbols: &Symbols) -> Piece {
+fn piece(decider: &Decider<'_>, run: &Run, symbols: Option<&Symbols>) -> Piece {
     let found = decider.found;
     let below = run.base.as_i64() - 1;
     // An acknowledged frame beyond everything is no statement about these frames.
@@ -105,7 +105,10 @@ fn piece(decider: &Decider<'_>, run: &Run, symbols: &Symbols) -> Piece {
         segments: segments.collect(),
         folder: free_folder(decider),
         acked: below.max(known.unwrap_or(-1).min(run.end().as_i64() - 1)),
-        texts: symbols.epoch(run.base).map(|epoch| epoch.texts.clone()).unwrap_or_default(),
+        texts: symbols
+            .and_then(|symbols| symbols.epoch(run.base))
+            .map(|epoch| epoch.texts.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -157,14 +160,10 @@ fn add_interior(runs: &mut Vec<Run>, file: usize, segment: &Segment, next: Optio
 }
 
 fn add(runs: &mut Vec<Run>, file: usize, frames: &[Frame], base: Option<Fsn>, end: Fsn) {
-    let [first, .., last] = frames else {
-        return match frames {
-            [only] => add_part(runs, Part { file, frames: 1, from: only.offset, to: only.end() }, base, end),
-            _ => {}
-        };
-    };
-    let part = Part { file, frames: frames.len() as u64, from: first.offset, to: last.end() };
-    add_part(runs, part, base, end);
+    if let (Some(first), Some(last)) = (frames.first(), frames.last()) {
+        let part = Part { file, frames: frames.len() as u64, from: first.offset, to: last.end() };
+        add_part(runs, part, base, end);
+    }
 }
 
 fn add_part(runs: &mut Vec<Run>, part: Part, base: Option<Fsn>, end: Fsn) {

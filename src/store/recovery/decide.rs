@@ -161,7 +161,7 @@ impl<'f> Decider<'f> {
             self.events.push(match self.found.watermark {
                 None => Event::information(EventKind::DrainedByOther),
                 Some(_) => Event::new(EventKind::AllSegmentsMissing)
-                    .from(head.as_i64().max(self.found.acked().map_or(-1, |a| a) + 1), None),
+                    .from(head.max(next_of(self.found.acked().unwrap_or(-1))).as_i64(), None),
             });
         }
         let mut plan = Vec::new();
@@ -187,11 +187,11 @@ impl<'f> Decider<'f> {
             }
             Manifest::Absent => {}
         }
+        behind::keep(self, Fsn::FIRST, None);
+        plan.append(&mut self.first);
         plan.append(&mut self.last);
         self.remove_temporary(&mut plan);
-        if !plan.is_empty() {
-            plan.push(Action::SyncNames);
-        }
+        behind::release(self, &mut plan);
         let opened = Opened {
             segments: Vec::new(),
             new_segment: Some(Fsn::FIRST),
@@ -218,9 +218,10 @@ impl<'f> Decider<'f> {
         self.hole = self.chain.members.last().map(|last| last.file).filter(|_| self.broken);
         active::set_headless_aside(&mut self);
         let (start, end) = self.ends();
-        behind::keep(&mut self, end, &symbols);
+        behind::keep(&mut self, end, Some(&symbols));
         self.report_bounds(start, end);
-        let acked = self.acked(start, end);
+        let (acked, event) = self.acked(start, end);
+        self.events.extend(event);
         self.drop_uncommitted(start.max(next_of(acked)), end);
         let active = active::choose(&self);
         self.report_stale(&active);
@@ -293,34 +294,6 @@ impl<'f> Decider<'f> {
         symbols::walk(file, first, deltas)
     }
 
-    /// REC-16: cuts the chain in front of the first frame that is to be sent and cannot be; the reason
-    /// if nothing is left to be sent before it.
-    fn split_unreplayable(&mut self, symbols: &Symbols) -> Option<String> {
-        let (start, end) = (self.chain.members.first()?.base, self.chain.end()?);
-        let watermark = self.found.acked().filter(|&acked| acked < end.as_i64()).unwrap_or(-1);
-        let first = start.max(next_of(watermark));
-        let to_send = first..self.commit_end(end).max(first);
-        let &(fault, id) = symbols.faults.iter().find(|(fsn, _)| to_send.contains(fsn))?;
-        if fault == to_send.start {
-            return Some(format!("frame {fault} needs symbol {id}, which nobody has"));
-        }
-        self.chain.cut(fault);
-        None
-    }
-
-    /// Number behind the last frame of the chain that commits.
-    fn commit_end(&self, end: Fsn) -> Fsn {
-        for member in self.chain.members.iter().rev() {
-            let frames = self.found.segment(member.file).map_or(&[][..], |segment| &segment.frames);
-            let taken = usize::try_from(member.frames).unwrap_or(usize::MAX);
-            let last = frames.iter().take(taken).rposition(|frame| !frame.deferred);
-            if let Some(last) = last {
-                return member.base.plus(last as u64 + 1);
-            }
-        }
-        self.chain.members.first().map_or(end, |member| member.base)
-    }
-
     fn is_broken(&self) -> bool {
         let cut = self.chain.members.last().is_some_and(|last| {
             self.found.segment(last.file).is_some_and(|segment| last.frames < segment.frame_count())
@@ -343,50 +316,6 @@ impl<'f> Decider<'f> {
         let without = || self.headless_base().or(bound).unwrap_or_else(|| active::choose(self).base(self));
         let start = self.chain.members.first().map_or_else(without, |member| member.base);
         (start, self.chain.end().unwrap_or(start))
-    }
-
-    /// REC-12: the acknowledged frame, -1 for none.
-    fn acked(&mut self, start: Fsn, end: Fsn) -> i64 {
-        let below = start.as_i64() - 1;
-        let last = self.last_end().unwrap_or(end).max(end).as_i64() - 1;
-        let lowest = match self.chain.layout {
-            Layout::Bounded(head, _) => below.max((head.as_i64() - 1).min(end.as_i64() - 1)),
-            Layout::Legacy | Layout::Unbounded | Layout::Stale(..) => below,
-        };
-        match self.found.acked() {
-            Some(acked) if acked > last => {
-                self.events.push(Event::new(EventKind::WatermarkBeyond).from(acked, Some(acked + 1)));
-                lowest
-            }
-            Some(acked) => lowest.max(acked.min(end.as_i64() - 1)),
-            None => lowest,
-        }
-    }
-
-    /// REC-18: cuts off the frames that nobody will commit. They would be committed by the next frame
-    /// if they stayed. Their numbers are used again; segments that hold nothing else are set aside.
-    fn drop_uncommitted(&mut self, from: Fsn, end: Fsn) {
-        let first = self.commit_end(end).max(from);
-        if first >= end {
-            return;
-        }
-        let event = Event::new(EventKind::UncommittedTailDropped);
-        let event = event.from(first.as_i64(), Some(end.as_i64())).frames(end.since(first));
-        let kept = self.chain.members.partition_point(|member| member.base < first);
-        let dropped = self.chain.members.split_off(kept);
-        let mut names = Vec::new();
-        for member in dropped.iter().rev() {
-            let from = self.found.name(member.file).to_owned();
-            let to = self.corrupt(&from);
-            names.push(to.clone());
-            self.first.push(Action::Rename { from, to });
-        }
-        match self.chain.members.last_mut() {
-            Some(last) => last.frames = first.since(last.base),
-            None => self.headless = Some(first),
-        }
-        let event = names.last().map_or(event.clone(), |name| event.kept(name));
-        self.events.push(event);
     }
 
     fn kept(&self, active: &Active, next: Fsn) -> Vec<Kept> {

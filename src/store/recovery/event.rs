@@ -39,6 +39,8 @@ pub enum EventKind {
     LegacyUpgraded,
     /// The acknowledged frame lies beyond the queue; all frames are sent.
     WatermarkBeyond,
+    /// Nothing confirms the number of the only segment, so acknowledged frames are sent again.
+    WatermarkUnconfirmed,
     /// Symbols that the dictionary lacks are taken from the frames.
     DictionaryRebuilt,
     /// The dictionary contradicts the frames and is replaced.
@@ -71,6 +73,7 @@ impl EventKind {
             EventKind::ManifestBehind => "manifest_behind",
             EventKind::LegacyUpgraded => "legacy_upgraded",
             EventKind::WatermarkBeyond => "watermark_beyond",
+            EventKind::WatermarkUnconfirmed => "watermark_unconfirmed",
             EventKind::DictionaryRebuilt => "dictionary_rebuilt",
             EventKind::DictionaryReplaced => "dictionary_replaced",
             EventKind::UncommittedTailDropped => "uncommitted_tail_dropped",
@@ -98,6 +101,9 @@ impl EventKind {
             EventKind::LegacyUpgraded => "slot of the older layout gets bounds",
             EventKind::WatermarkBeyond => {
                 "acknowledged frame lies beyond the queue, all frames count as unsent"
+            }
+            EventKind::WatermarkUnconfirmed => {
+                "nothing confirms which frames are acknowledged, they are sent again"
             }
             EventKind::DictionaryRebuilt => "symbols taken from the frames",
             EventKind::DictionaryReplaced => "dictionary contradicts the frames and is replaced",

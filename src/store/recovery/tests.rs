@@ -2,10 +2,13 @@
 
 mod damage;
 mod matrix;
+mod mutated;
 mod samples;
 mod steps;
 mod sweep;
 
+use super::decide::Kept;
+use super::symbols::Epoch;
 use super::*;
 use crate::sim::SimDisk;
 use crate::store::Fsn;
@@ -114,12 +117,15 @@ fn recover_twice(disk: &SimDisk, slot: &Path) -> Recovered {
 
 /// What has to stay from one recovery to the next: all but where the next segment goes.
 fn essence(opened: &Opened) -> impl PartialEq + std::fmt::Debug + use<> {
-    let with_frames = opened.segments.iter().filter(|kept| !kept.offsets.is_empty());
-    let segments: Vec<_> = with_frames.cloned().collect();
+    let segments = chain_of(opened);
     let numbers = (opened.start, opened.acked, opened.next);
     // Without frames there is nothing that symbols could be needed for.
     let epochs = if segments.is_empty() { Vec::new() } else { opened.epochs.clone() };
     (segments, numbers, epochs, opened.dense)
+}
+
+fn chain_of(opened: &Opened) -> Vec<Kept> {
+    opened.segments.iter().filter(|kept| !kept.offsets.is_empty()).cloned().collect()
 }
 
 fn check_invariants(recovered: &Recovered) {

@@ -148,7 +148,7 @@ impl Damage {
             "active_flip_first" => self.flip(&active, 0),
             "active_hole_first" => self.hole(&active, 0),
             "active_missing" => self.remove(&active.name),
-            "active_bad_magic" => self.put(&active.name, 0, b"XXXX"),
+            "active_bad_magic" => self.put(&active.name, 0, b"ABCD"),
             "active_version2" => self.put(&active.name, 4, &[2]),
             "active_unknown_flag" => self.put(&active.name, 5, &[3]),
             "active_reserved_nonzero" => self.put(&active.name, 6, &[1, 0]),
@@ -171,7 +171,7 @@ impl Damage {
             "sealed_residue" => self.put(&sealed.name, sealed.end(), &[0x11; 4]),
             "middle_missing" => self.remove(&sealed.name),
             "head_missing" => self.remove(&head.name),
-            "head_bad_magic" => self.put(&head.name, 0, b"XXXX"),
+            "head_bad_magic" => self.put(&head.name, 0, b"ABCD"),
             _ => return false,
         }
         true
@@ -208,7 +208,9 @@ impl Damage {
                 self.segment_names().iter().for_each(|name| self.put(name, 5, &[0]));
             }
             "manifest_both_bad" => {
-                [60, 4096 + 60].map(|at| self.put(names::MANIFEST, at, &[0xde, 0xad, 0xbe, 0xef]));
+                for at in [60, 4096 + 60] {
+                    self.put(names::MANIFEST, at, &[0xde, 0xad, 0xbe, 0xef]);
+                }
             }
             "manifest_newest_bad" => {
                 self.put(names::MANIFEST, self.newest() + 60, &[0xde, 0xad, 0xbe, 0xef]);
@@ -249,7 +251,7 @@ impl Damage {
             "dict_missing" => self.remove(names::DICTIONARY),
             "dict_torn" => self.cut(names::DICTIONARY, bytes().len() / 2),
             "dict_zero_length" => self.cut(names::DICTIONARY, 0),
-            "dict_bad_magic" => self.put(names::DICTIONARY, 0, b"XXXX"),
+            "dict_bad_magic" => self.put(names::DICTIONARY, 0, b"ABCD"),
             "dict_unknown_version" => self.put(names::DICTIONARY, 4, &[9]),
             "dict_zero_tail" => self.put(names::DICTIONARY, bytes().len(), &[0; 4096]),
             "dict_disagrees" => {
@@ -278,7 +280,7 @@ impl Damage {
             "deferred_tail" => {
                 let active = self.active();
                 let frames = active.offsets.len() - 1;
-                [frames - 2, frames - 1].map(|frame| self.defer(&active, frame));
+                (frames - 2..frames).for_each(|frame| self.defer(&active, frame));
             }
             "all_deferred" => {
                 for data in self.data() {

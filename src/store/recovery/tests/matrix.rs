@@ -27,6 +27,7 @@ const ACTIVE_KEPT: &[&str] = &[SEG[3]];
 
 /// The case, and the column "new client" of its row.
 const CASES: &[(&str, Wanted)] = &[
+    // REC-10: tails of the active segment
     ("active_torn_last", Opens(29, &[], &[], &[])),
     ("active_cut_file", Opens(29, &[], &[], &[])),
     ("active_bad_length_last", Opens(29, &[], &[], &[])),
@@ -36,49 +37,66 @@ const CASES: &[(&str, Wanted)] = &[
     ("active_flip_first", Opens(25, &["damage_in_queue"], ACTIVE_KEPT, &[])),
     ("active_hole_first", Opens(25, &["damage_in_queue"], ACTIVE_KEPT, &[])),
     ("active_empty_payload_frame", Opens(30, &[], &[], &[])),
+    // REC-11: holes inside the chain
     ("head_hole_first", Opens(0, &["chain_broken"], &SEG, &[29])),
     ("sealed_hole_first", Opens(8, &["chain_broken"], &SEG, &[21])),
     ("sealed_flip_last", Opens(15, &["chain_broken"], &[SEG[1], SEG[2], SEG[3]], &[14])),
     ("sealed_hole", Opens(10, &["chain_broken"], &[SEG[1], SEG[2], SEG[3]], &[14])),
+    // REC-22
     ("sealed_residue", Opens(30, &["residue_cleared"], &[], &[])),
     ("middle_missing", Opens(8, &["chain_broken"], &[SEG[0], SEG[2], SEG[3]], &[14])),
+    // REC-05
     ("head_missing", Opens(22, &["frames_missing"], &[], &[])),
+    // REC-08
     ("active_missing", Opens(25, &["frames_missing"], &[], &[])),
+    // REC-02
     ("zero_length_sfa", Opens(30, &["not_a_segment"], &[STRAY], &[])),
     ("short_sfa", Opens(30, &["not_a_segment"], &[STRAY], &[])),
     ("foreign_sfa", Opens(30, &["not_a_segment"], &["hello.sfa.corrupt"], &[])),
+    // FMT-01
     ("foreign_files", Opens(30, &[], &[], &[])),
     ("node_temp_files", Opens(30, &[], &[], &[])),
     ("head_bad_magic", Opens(22, &["frames_missing", "not_a_segment"], &[SEG[0]], &[])),
     ("active_bad_magic", Opens(25, &["frames_missing", "not_a_segment"], &[SEG[3]], &[])),
+    // REC-01
     ("active_version2", Refuses),
     ("stray_version2", Refuses),
     ("active_unknown_flag", Refuses),
     ("active_reserved_nonzero", Refuses),
+    // REC-04, FMT-08
     ("manifest_missing", Opens(30, &["manifest_rebuilt"], &[], &[])),
     ("manifest_both_bad", Opens(30, &["manifest_rebuilt"], &["sf-manifest.bin.corrupt"], &[])),
     ("manifest_short", Opens(30, &["manifest_rebuilt"], &["sf-manifest.bin.corrupt"], &[])),
+    // REC-03: legacy
     ("manifest_missing_unflagged", Opens(30, &[], &[], &[])),
+    // REC-06
     ("manifest_newest_bad", Opens(30, &[], &[], &[])),
     ("manifest_active_behind", Opens(30, &["manifest_behind"], &[], &[])),
     ("manifest_torn_in_rotation", Opens(25, &[], &[], &[])),
+    // REC-05, REC-07
     ("manifest_head_moved_files_left", Opens(22, &[], &[], &[])),
     ("manifest_active_beyond", Opens(30, &["frames_missing"], &[], &[])),
+    // REC-21
     ("segments_gone_manifest_left", Opens(0, &["all_segments_missing"], &[], &[])),
+    // REC-12, FMT-18
     ("watermark_mid", Opens(12, &[], &[], &[])),
     ("watermark_all", Opens(0, &[], &[], &[])),
     ("watermark_beyond", Opens(30, &["watermark_beyond"], &[], &[])),
     ("watermark_below_minus_one", Opens(30, &[], &[], &[])),
     ("watermark_missing", Opens(30, &[], &[], &[])),
     ("watermark_legacy16", Opens(12, &[], &[], &[])),
+    // REC-14
     ("dict_missing", Opens(30, &[], &[], &[])),
     ("dict_torn", Opens(30, &[], &[], &[])),
     ("dict_zero_length", Opens(30, &[], &[], &[])),
     ("dict_bad_magic", Opens(30, &[], &[".symbol-dict.corrupt"], &[])),
     ("dict_unknown_version", Opens(30, &[], &[".symbol-dict.corrupt"], &[])),
     ("dict_zero_tail", Opens(30, &[], &[], &[])),
+    // REC-15
     ("dict_disagrees", Opens(30, &["dictionary_replaced"], &[".symbol-dict.corrupt"], &[])),
+    // REC-16
     ("dict_lost_after_trim", SetAside),
+    // REC-18
     ("deferred_tail", Opens(28, &["uncommitted_tail_dropped"], &[], &[])),
     ("all_deferred", Opens(0, &["uncommitted_tail_dropped"], &SEG, &[])),
     ("only_lock_left", Opens(0, &[], &[], &[])),
