@@ -4,7 +4,6 @@
 
 pub(crate) mod bits;
 pub(crate) mod egress;
-#[cfg(any(test, fuzzing))]
 pub(crate) mod extend;
 pub(crate) mod frame;
 pub(crate) mod gorilla;
