@@ -54,6 +54,9 @@ const CASES: &[Case] = &[
     ("max_name_len", max_name_len),
     ("allow_timestamp_column", allow_timestamp_column),
     ("sender_id", sender_id),
+    ("sf_dir", slot),
+    ("sf_durability", slot),
+    ("sf_sync_interval_millis", slot),
     ("sf_max_segment_bytes", store_sizes),
     ("sf_max_total_bytes", store_sizes),
     ("sf_append_deadline_millis", sf_append_deadline_millis),
@@ -66,9 +69,6 @@ const CASES: &[Case] = &[
 
 /// Values other than the default, of keys that are not supported yet.
 const LATER: &[(&str, &str)] = &[
-    ("sf_dir", "sf_dir=/nowhere"),
-    ("sf_durability", "sf_dir=/nowhere;sf_durability=periodic"),
-    ("sf_sync_interval_millis", "sf_dir=/nowhere;sf_durability=periodic;sf_sync_interval_millis=1"),
     ("drain_orphans", "drain_orphans=on"),
     ("max_background_drainers", "max_background_drainers=1"),
     ("request_durable_ack", "request_durable_ack=on"),
@@ -340,6 +340,37 @@ fn sender_id() {
     let server = Server::start();
     drop(sender(&server, "sender_id=writer-1;"));
     assert_eq!(kind(Sender::from_conf(&conf(&server, "sender_id=a/b;"))), ErrorKind::Config);
+}
+
+fn slot() {
+    let server = Server::start();
+    let folder = std::env::temp_dir().join(format!("qwp-reach-{}", std::process::id()));
+    let keys = format!("sf_dir={};sender_id=writer-1;", folder.display());
+    for (durability, lasts) in [("", false), ("sf_durability=append;", true)] {
+        let mut sender = sender(&server, &format!("{keys}{durability}"));
+        assert!(folder.join("writer-1/sf-manifest.bin").exists());
+        row(&mut sender, 0);
+        let published = sender.flush().unwrap();
+        assert_eq!(sender.durable(), published.filter(|_| lasts), "{durability}");
+        sender.close().unwrap();
+    }
+    // The first pass comes at once, the second one after the interval.
+    for (interval, soon) in [("1", true), ("3600000", false)] {
+        let keys = format!("{keys}sf_durability=periodic;sf_sync_interval_millis={interval};");
+        let mut sender = sender(&server, &keys);
+        row(&mut sender, 0);
+        let first = sender.flush().unwrap();
+        eventually("the first pass", || sender.durable() == first);
+        row(&mut sender, 1);
+        let second = sender.flush().unwrap();
+        if soon {
+            eventually("the second pass", || sender.durable() == second);
+        }
+        drain(&mut sender);
+        assert_eq!(sender.durable(), if soon { second } else { first });
+        sender.close().unwrap();
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 fn store_sizes() {

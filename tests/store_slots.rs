@@ -329,3 +329,42 @@ fn errp_05_s14_a_terminal_rejection_keeps_the_slot_for_the_next_start() {
     second.close().unwrap();
     assert_eq!(xs(&server).first(), Some(&0));
 }
+
+/// Copies a slot that another client left.
+fn sample(folder: &Folder, name: &str) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/slots").join(name);
+    let slot = std::fs::read_dir(&from).unwrap().map(|e| e.unwrap().path()).find(|path| path.is_dir());
+    std::fs::create_dir(folder.slot()).unwrap();
+    for entry in std::fs::read_dir(slot.unwrap_or(from)).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.slot().join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn rec_13_23_s20_slots_of_other_clients_are_delivered_and_gone_on_with() {
+    for (name, frames) in [
+        ("java-1.3.6-two-lives", 20),
+        ("mixed-java-on-rust", 40),
+        ("java-1.3.6-partly-acked", 10),
+        ("rust-7.2.1-rotated", 30),
+    ] {
+        let folder = Folder::new(&format!("sample-{name}"));
+        sample(&folder, name);
+        let server = Server::start();
+        let mut first = sender(&server, &folder.keys(""));
+        assert_eq!(first.counters().frames_recovered, frames, "{name}");
+        for x in 0..3 {
+            symbols(&mut first, x);
+        }
+        drain(&mut first);
+        assert_eq!(first.counters().frames_acked, frames + 3, "{name}");
+        first.close().unwrap();
+        assert_eq!(xs(&server), [0, 1, 2], "{name}");
+        for (x, value) in server.column("t", "s").iter().enumerate() {
+            assert!(matches!(value, Value::Symbol(s) if **s == *format!("s{x}")), "{name}: {value:?}");
+        }
+        assert!(server.refusals().is_empty(), "{name}");
+        assert!(!files(&folder.slot()).iter().any(|file| file.ends_with(".sfa")), "{name}");
+    }
+}

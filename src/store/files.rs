@@ -49,7 +49,7 @@ pub(super) struct Spares {
     pub(super) ready: Vec<Blank>,
     /// How many of them the producer waits for, or soon will.
     pub(super) wanted: usize,
-    /// How many are made without being asked for: more each time that the producer found none.
+    /// How many are made without being asked for: none until the producer found too few.
     pub(super) target: usize,
     /// That of the next file (FMT-06).
     pub(super) generation: u64,
@@ -111,7 +111,7 @@ impl Files {
         into.extend(spares.ready.drain(..taken));
         spares.wanted = spares.wanted.saturating_sub(taken);
         if taken < count {
-            spares.target = (spares.target * 2).clamp(1, SPARES_MAX);
+            spares.target = SPARES_MAX;
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) use keeper::Keeper;
 pub(crate) use ledger::{Ledger, Outcome};
 pub(crate) use open::open;
 pub(crate) use storage::{Opened, Site, SlotConfig, Storage};
-pub(crate) use symbols::{SymbolLog, SymbolMirror, symbols};
+pub(crate) use symbols::{SymbolLog, symbols};
 
 use std::sync::Arc;
 

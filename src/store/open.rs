@@ -7,7 +7,7 @@ use super::create::{Recipe, create};
 use super::epochs::Epoch;
 use super::lock;
 use super::record::Record;
-use super::recovery::{self, Event, Kept, Verdict};
+use super::recovery::{self, Event, Verdict};
 use super::segment_bytes;
 use super::storage::{Found, FoundSegment, Opened, Site, SlotConfig, assemble};
 use crate::config::Durability;
@@ -88,16 +88,16 @@ fn generation(next: Option<u64>, dir: &Path) -> Result<u64> {
 /// What recovery found, as it is gone on with.
 fn go_on(dir: &Path, slot: recovery::Opened, pending: Vec<recovery::Action>) -> Result<Found> {
     let generation = generation(slot.generation, dir)?;
-    let to_segment = |kept: &Kept| FoundSegment {
+    let segments = slot.segments.iter().map(|kept| FoundSegment {
         path: dir.join(&kept.file),
         base: kept.base,
         end: usize::try_from(kept.end).unwrap_or(usize::MAX),
-    };
+    });
     let mut epochs = slot.epochs;
     let last = epochs.pop().ok_or_else(|| Error::new(ErrorKind::Bug, "a slot without a dictionary"))?;
     let older = epochs.into_iter().map(|epoch| Epoch { first: epoch.first, texts: epoch.texts }).collect();
     Ok(Found {
-        segments: slot.segments.iter().map(to_segment).collect(),
+        segments: segments.collect(),
         goes_on: slot.new_segment.is_none(),
         next: slot.next,
         acked: slot.acked,

@@ -79,9 +79,14 @@ impl SymbolFile {
         Ok((file, bytes))
     }
 
-    /// Makes all entries last. Nothing to do if none came since the last time.
+    /// Makes all entries last. Nothing to do if none came since the last time, or if there is no file:
+    /// the frames of such a slot carry all that they use (REC-13).
     pub(super) fn sync(&self) -> DiskResult<()> {
-        let (file, end) = self.open(&mut self.end.lock())?;
+        let opened = self.open(&mut self.end.lock());
+        let (file, end) = match opened {
+            Err(error) if error.is_not_found() => return Ok(()),
+            opened => opened?,
+        };
         if end <= self.durable.load(Ordering::Acquire) {
             return Ok(());
         }

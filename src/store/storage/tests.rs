@@ -103,11 +103,6 @@ impl Rig {
         self.opened.cursor.frame(Fsn::new(fsn).unwrap()).unwrap().map(<[u8]>::to_vec)
     }
 
-    /// No call fails any more.
-    fn mend(&self) {
-        self.disk.fail_after(u64::MAX / 2, 5);
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.config.dir.join(name)
     }

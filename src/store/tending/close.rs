@@ -75,7 +75,11 @@ impl Tending {
             return Ok(());
         }
         for name in [names::WATERMARK, names::DICTIONARY, names::MANIFEST] {
-            files.disk.unlink(&files.dir.join(name))?;
+            match files.disk.unlink(&files.dir.join(name)) {
+                // Another client left none.
+                Err(error) if error.is_not_found() => {}
+                result => result?,
+            }
         }
         for litter in names.iter().filter(|entry| LITTER.contains(&entry.name.as_str())) {
             files.disk.unlink(&files.dir.join(&litter.name))?;

@@ -66,7 +66,7 @@ fn connected(link: Script) -> (IoLoop, Arc<Shared>, Town) {
         let mut group = appender.begin(&[frame.len()]).unwrap();
         group.frame(frame.len()).unwrap().copy_from_slice(&frame);
         group.seal(frame.len());
-        group.publish();
+        group.publish().unwrap();
     }
     let shared = Arc::new(Shared::new(ledger, &SystemClock).unwrap());
     let io = IoLoop::new(Parts {

@@ -63,9 +63,11 @@ fn pub_11_s16_a_full_disk_is_tried_again_with_pauses_and_told_as_the_cause() {
 fn pub_11_a_trim_ends_the_pause_of_a_full_disk() {
     let mut rig = Rig::new(4, Durability::Memory);
     rig.put(1, 60);
-    rig.put(2, 60);
+    rig.opened.storage.files.want_spares(1);
+    rig.tend();
     rig.disk.fail_all(DiskCall::Allocate, Some(ENOSPC));
     rig.disk.fail_all(DiskCall::Rename, Some(5));
+    rig.put(2, 60);
     assert!(matches!(rig.append(&[&[3; 60]]), Err(Refused::Full { .. })));
     rig.tend();
     rig.disk.fail_all(DiskCall::Allocate, None);
