@@ -2,6 +2,7 @@
 
 use super::column::{Column, Validity, Values};
 use super::interner::Interner;
+use super::rows::is_decimal;
 use super::sender::Sender;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Fsn;
@@ -234,7 +235,10 @@ impl Sender {
 
     fn add_column(&mut self, table: usize, staged: &Staged<'_>) -> Result<()> {
         let buffer = &mut self.buffer;
-        let settled = buffer.tables.get(table).and_then(|table| buffer.scale(table.name(), staged.name));
+        let settled = match is_decimal(staged.column_type) {
+            true => buffer.tables.get(table).and_then(|table| buffer.scale(table.name(), staged.name)),
+            false => None,
+        };
         let number = buffer.column(table, staged.name, staged.column_type)?;
         let Some(table) = buffer.tables.get_mut(table) else {
             return Err(Error::new(ErrorKind::Bug, "a batch without a table"));

@@ -432,7 +432,7 @@ pub(super) struct Settled {
     pub(super) scale: Option<u8>,
 }
 
-fn is_decimal(column_type: ColumnType) -> bool {
+pub(super) fn is_decimal(column_type: ColumnType) -> bool {
     matches!(column_type, ColumnType::Decimal64 | ColumnType::Decimal128 | ColumnType::Decimal256)
 }
 

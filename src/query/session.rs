@@ -48,6 +48,17 @@ pub(super) enum NotConnected {
     Cancelled,
 }
 
+/// Fires a wake-up if its thread panics: whoever waits finds the channel ended.
+struct FireOnPanic(Wake);
+
+impl Drop for FireOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fire();
+        }
+    }
+}
+
 impl Session {
     pub(super) fn new(settings: Settings, env: &Env) -> Result<Session> {
         let wake = Wake::new()
@@ -203,9 +214,14 @@ impl Session {
         let (wake, timeout) = (self.wake.clone(), self.settings.close_timeout);
         let (done, draining) = bounded(1);
         let thread = std::thread::Builder::new().name("qwp-drain".into()).spawn(move || {
+            let on_panic = FireOnPanic(wake.clone());
+            let done = done;
             let usable = connection.wind_down(id, &own_wake, timeout);
+            // In this order: `collect` relies on it.
             let _ = done.send(usable.then_some(connection));
             wake.fire();
+            drop(done);
+            drop(on_panic);
         });
         // Without a thread the connection is closed instead.
         self.draining = thread.is_ok().then_some(draining);
@@ -217,6 +233,10 @@ impl Session {
             match draining.try_recv() {
                 Ok(connection) => {
                     self.connection = connection;
+                    // The thread fires the wake-up before it ends the channel: it is taken here, and not
+                    // in the middle of a walk.
+                    let _ = draining.recv();
+                    self.wake.drain();
                     self.draining = None;
                 }
                 Err(TryRecvError::Disconnected) => self.draining = None,
