@@ -21,7 +21,6 @@ pub(crate) struct IngestConfig {
     pub(crate) auto_flush: AutoFlush,
     /// Only an explicit flush publishes, as one commit (FLUSH-12).
     pub(crate) transaction: bool,
-    #[allow(dead_code, reason = "so far only a bound of `max_buf_size`")]
     pub(crate) init_buf_size: usize,
     /// At least `init_buf_size`.
     pub(crate) max_buf_size: usize,
