@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends there")]
 
 #[path = "../examples/slot.rs"]
+#[allow(unreachable_pub, reason = "an example exports nothing")]
 #[allow(dead_code, reason = "`main` is called by nobody here")]
 mod tool;
 

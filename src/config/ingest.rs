@@ -53,7 +53,6 @@ pub(crate) struct AutoFlush {
 
 /// Where published frames are kept.
 #[derive(Debug, Clone)]
-#[allow(dead_code, reason = "for the store on disk")]
 pub(crate) struct StoreConfig {
     /// `None`: in memory.
     pub(crate) dir: Option<PathBuf>,
@@ -68,8 +67,10 @@ pub(crate) struct StoreConfig {
     pub(crate) sync_interval: Duration,
     /// Zero: no wait.
     pub(crate) append_deadline: Duration,
+    #[allow(dead_code, reason = "for drainers of orphans")]
     pub(crate) drain_orphans: bool,
     /// 0: none.
+    #[allow(dead_code, reason = "for drainers of orphans")]
     pub(crate) max_background_drainers: u64,
 }
 

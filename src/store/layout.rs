@@ -104,16 +104,6 @@ pub(crate) fn frame_crc(length_and_payload: &[u8]) -> u32 {
     crc(length_and_payload)
 }
 
-/// The envelope of a payload, checksum included; `None` if no frame can be so long.
-pub(crate) fn sealed_envelope(payload: &[u8]) -> Option<[u8; ENVELOPE_BYTES]> {
-    let length = i32::try_from(payload.len()).ok()?.to_le_bytes();
-    let crc = crc32c::crc32c_append(crc(&length), payload);
-    let mut bytes = [0; ENVELOPE_BYTES];
-    bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    bytes[4..].copy_from_slice(&length);
-    Some(bytes)
-}
-
 /// Where a frame at `offset` would end by its length, even beyond the segment; `None` if it states no
 /// length that a frame can have.
 #[inline]

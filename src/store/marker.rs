@@ -12,6 +12,7 @@ const MARKER_BYTES_MAX: u64 = 4096;
 
 /// Why a slot is not adopted any more. The words are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(dead_code, reason = "drainers of orphans write the rest of them (ORPH-07)")]
 pub(crate) enum FailedKind {
     /// A frame needs symbols that nobody has (REC-16).
     Unreplayable,

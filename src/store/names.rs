@@ -23,14 +23,6 @@ pub(crate) const INITIAL: &str = "sf-initial.sfa";
 
 const SEGMENT_SUFFIX: &str = ".sfa";
 const CORRUPT_SUFFIX: &str = ".corrupt";
-const SLOT_BYTES_MAX: usize = 200;
-
-/// Whether a slot may be called that (FMT-03). No such name has a dot, so that no name of a file that
-/// was set aside is one.
-pub(crate) fn is_slot(name: &str) -> bool {
-    let ok = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=SLOT_BYTES_MAX).contains(&name.len()) && name.bytes().all(ok)
-}
 
 /// Whether recovery looks into a file of that name (FMT-07).
 pub(crate) fn is_segment(name: &str) -> bool {
@@ -93,18 +85,6 @@ pub(crate) fn unreplayable(slot: &str, taken: impl Fn(&str) -> bool) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fmt_03_slot_names_are_plain_and_not_too_long() {
-        let longest = "a".repeat(200);
-        for name in ["a", "Az09_-", &longest] {
-            assert!(is_slot(name), "{name}");
-        }
-        let too_long = "a".repeat(201);
-        for name in ["", "a.b", ".slot-locks", "a/b", "a b", "\u{e9}", "..", &too_long] {
-            assert!(!is_slot(name), "{name}");
-        }
-    }
 
     #[test]
     fn fmt_06_a_generation_is_one_above_all_that_were_ever_there() {

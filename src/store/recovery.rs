@@ -39,7 +39,7 @@ use super::marker::{self, FailedKind};
 use super::names;
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) use decide::{Decision, Kept, Opened, Unsupported, Verdict, decide};
+pub(crate) use decide::{Decision, Opened, Unsupported, Verdict, decide};
 pub use event::{Event, EventKind};
 pub(crate) use found::Found;
 pub(crate) use plan::Action;

@@ -47,7 +47,6 @@ pub(crate) struct Delta<'a> {
 impl<'a> Delta<'a> {
     /// Reads a delta. Nothing is kept or allocated, so that a delta with a fault in its last entry
     /// changes no dictionary.
-    #[allow(dead_code, reason = "recovery rebuilds dictionaries by it (REC-13)")]
     pub(crate) fn read(reader: &mut Reader<'a>) -> WireResult<Delta<'a>> {
         let start = reader.varint("delta start")?;
         let count = reader.varint("delta count")?;
@@ -66,7 +65,6 @@ impl<'a> Delta<'a> {
     }
 
     /// The texts in the order of their ids.
-    #[allow(dead_code, reason = "recovery rebuilds dictionaries by it (REC-13)")]
     pub(crate) fn texts(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let mut reader = Reader::new(self.entries);
         // `read` saw every entry, so this ends where the entries do

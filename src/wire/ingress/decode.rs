@@ -21,8 +21,10 @@ const NAME_BYTES_MAX: usize = 127;
 #[derive(Debug, Clone)]
 pub(crate) struct Message<'a> {
     /// The flags of the header.
+    #[allow(dead_code, reason = "tests and fuzz targets look at it")]
     pub(crate) flags: Flags,
     /// New symbols, unless columns carry their own.
+    #[allow(dead_code, reason = "tests and fuzz targets look at it")]
     pub(crate) delta: Option<Delta<'a>>,
     /// The rows of each table.
     pub(crate) blocks: Vec<Block<'a>>,
