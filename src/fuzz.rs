@@ -1,6 +1,6 @@
 //! What the crate in `fuzz/` runs (SEC-04): the bodies stand beside the parsers.
 
-use crate::{config, transport, wire};
+use crate::{config, store, transport, wire};
 
 /// Any text gives settings or an error.
 pub fn connect_string(data: &[u8]) {
@@ -50,4 +50,19 @@ pub fn ws_frames(data: &[u8]) {
 /// The answer to the upgrade; one byte says how it is cut.
 pub fn upgrade_head(data: &[u8]) {
     transport::fuzz_upgrade(data);
+}
+
+/// A segment file of a slot.
+pub fn disk_segment(data: &[u8]) {
+    store::recovery::fuzz_segment(data);
+}
+
+/// A record of a manifest or a watermark.
+pub fn disk_record(data: &[u8]) {
+    store::record::fuzz_record(data);
+}
+
+/// The dictionary file of a slot.
+pub fn disk_dictionary(data: &[u8]) {
+    store::dictionary::fuzz_dictionary(data);
 }
