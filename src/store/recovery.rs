@@ -107,4 +107,6 @@ impl Unsupported {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

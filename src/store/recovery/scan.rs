@@ -256,7 +256,7 @@ mod tests {
     fn file(payloads: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = layout::header(Fsn::FIRST).to_vec();
         for payload in payloads {
-            bytes.extend(super::super::tests::sealed_envelope(payload));
+            bytes.extend(super::super::testing::sealed_envelope(payload));
             bytes.extend(payload);
         }
         bytes

@@ -153,11 +153,3 @@ fn names_in(disk: &SimDisk, folder: &Path) -> Vec<String> {
     let entries = disk.list(folder).unwrap().into_iter();
     entries.filter(|entry| entry.kind != FileKind::Link).map(|entry| entry.name).collect()
 }
-
-/// The envelope of a payload, checksum included.
-pub(super) fn sealed_envelope(payload: &[u8]) -> [u8; crate::store::layout::ENVELOPE_BYTES] {
-    let mut bytes = crate::store::layout::envelope(u32::try_from(payload.len()).unwrap());
-    let crc = crate::store::layout::frame_crc(&[&bytes[4..], payload].concat());
-    bytes[..4].copy_from_slice(&crc.to_le_bytes());
-    bytes
-}

@@ -111,7 +111,7 @@ impl Damage {
         let mut payload = self.contents(&data.name)[from + ENVELOPE_BYTES..to].to_vec();
         // The flags of a message.
         payload[5] |= 0x01;
-        let envelope = super::sealed_envelope(&payload);
+        let envelope = super::super::testing::sealed_envelope(&payload);
         self.put(&data.name, from, &[&envelope[..], &payload].concat());
     }
 
